@@ -8,7 +8,7 @@ fn main() {
     let shown = commit.map_or_else(String::new, |commit| format!(" ({commit})"));
     println!("cargo::rustc-env=CAUSEWAY_COMMIT={shown}");
     println!("cargo::rerun-if-changed=build.rs");
-    // Git writes a line there for each commit and each switch. Sources without Git have none.
+    // Git writes a line there for each commit and each switch of branches. Sources without Git have none.
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"]);
     if let Some(log) = log.filter(|log| Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");

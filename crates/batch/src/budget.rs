@@ -1,4 +1,4 @@
-//! What jobs of other sites have taken of a site's nodes, in core-hours of the last day and month, and how
+//! How much of a site's nodes jobs of other sites have used, in core-hours of the last day and month, and how
 //! much more they may. A rank takes a core. Pure; the caller makes changes one at a time.
 
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 /// Hours of a day.
 pub const DAY: u64 = 24;
 
-/// Hours of a month; older ones are forgotten.
+/// The hours of a month; older ones are forgotten.
 pub const MONTH: u64 = 30 * DAY;
 
-/// Most bytes of what is kept: a thousand sites with an entry an hour have 10 MB.
+/// Most bytes of what is kept: a thousand sites with an entry an hour take up 10 MB.
 pub const MOST_BYTES: u64 = 32 << 20;
 
 /// Core-minutes that each site has taken, by the hour since 1970 in which it asked for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent(BTreeMap<String, BTreeMap<u64, u64>>);
 
-/// How many core-hours each site may take; `None` if nothing is specified.
+/// How many core-hours each site may take; `None` if it sets no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Within any 24 hours.
@@ -26,7 +26,7 @@ pub struct Bounds {
     pub a_month: Option<u32>,
 }
 
-/// What was taken for one allocation.
+/// What was set aside for one allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     site: String,
@@ -40,7 +40,7 @@ impl Spent {
     /// seconds since 1970.
     ///
     /// # Errors
-    /// It is more than the site has left, in a sentence.
+    /// The allocation needs more than the site has left; the error is a sentence.
     pub fn take(
         &mut self,
         site: &str,
@@ -80,7 +80,7 @@ impl Spent {
         })
     }
 
-    /// Gives back what an allocation that ran for this many seconds has not used.
+    /// Gives back what an allocation that ran for this many seconds did not use.
     pub fn give_back(&mut self, taken: &Taken, seconds: u64) {
         let used = u64::from(taken.ranks).saturating_mul(seconds.div_ceil(60));
         let unused = taken.minutes.saturating_sub(used);

@@ -3,20 +3,20 @@
 use super::*;
 use std::collections::BTreeMap;
 
-/// How long a run keeps its nodes, and how many seconds its first attempt may idle.
+/// How long a run keeps its nodes, and how many seconds its first attempt may let nodes idle.
 const RUNS: u64 = 100;
-/// The time limit of an allocation, by which sites estimate.
+/// The time limit of an allocation; sites base their estimates on it.
 const LIMIT: u64 = 150;
 const IDLE: u64 = 30;
 
-/// Pauses between attempts, and attempts, as `causeway run` has them.
+/// Pauses between attempts, and the number of attempts, as in `causeway run`.
 const PAUSE: u64 = 5;
 const ATTEMPTS: u32 = 3;
 
 /// A site that gives all its nodes to one run at a time, in the order of the requests.
 #[derive(Default)]
 struct Site {
-    /// Runs, when each may begin, and when its request arrives, in the order of the latter.
+    /// For each run, when it may begin and when its request arrives, in order of arrival.
     queue: Vec<(usize, u64, u64)>,
     /// The run that has the nodes, and since when.
     given: Option<(usize, u64)>,

@@ -2,7 +2,7 @@
 
 use crate::MAX_NODES;
 
-/// Returns the names that a list means, in its order; `None` if it is not understood, or has more than
+/// Returns the names that a list stands for, in its order; `None` if it is not understood, or has more than
 /// [`MAX_NODES`].
 pub fn expand(list: &str) -> Option<Vec<String>> {
     let mut names = Vec::new();

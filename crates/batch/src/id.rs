@@ -1,12 +1,12 @@
 //! Ids of allocations.
 
-/// Longest number of an allocation, and longest name of a server of PBS: a host's.
+/// Longest number of an allocation, and longest name of a PBS server, which is a host name.
 const MAX_NUMBER: usize = 20;
 const MAX_SERVER: usize = 255;
 
 /// Says whether a text can be the id of an allocation: a number, followed in Slurm by the element of an array
 /// (`12_3`) or the component of a heterogeneous allocation (`12+1`), and in PBS by a point and its server's
-/// name. It becomes a word of commands, also of a shell.
+/// name. It becomes a word of commands, including a shell's.
 pub fn is_id(text: &str) -> bool {
     let (number, server) = text.split_once('.').unwrap_or((text, "a"));
     let is_number =

@@ -32,7 +32,7 @@ use word::Request;
 /// Most nodes of an allocation that are read.
 pub const MAX_NODES: usize = 10_000;
 
-/// All of them.
+/// All batch systems.
 pub const SYSTEMS: [System; 3] = [System::Slurm, System::Pbs, System::Oar];
 
 /// A batch system.
@@ -71,7 +71,7 @@ impl fmt::Display for System {
     }
 }
 
-/// A node of an allocation, as its batch system tells.
+/// A node of an allocation, as its batch system describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The name by which the batch system knows it.
@@ -82,15 +82,15 @@ pub struct Node {
     pub slots: u32,
 }
 
-/// The state of an allocation, in terms of PSI/J, which distinguishes three ends that are one here.
+/// The state of an allocation, in terms of PSI/J, which has three states for what is one here, the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum State {
-    /// It waits, or its state is not known.
+    /// The allocation waits, or its state is not known.
     #[default]
     Queued,
-    /// It has its nodes.
+    /// The allocation has its nodes.
     Active,
-    /// It does not run again.
+    /// The allocation does not run again.
     Ended,
 }
 
@@ -99,8 +99,8 @@ pub enum State {
 pub struct Listed {
     /// Its id.
     pub id: String,
-    /// Its id as the batch system shows it to people, if that differs: of an element of an array (`12_3`), or
-    /// of a component of a heterogeneous allocation (`12+1`).
+    /// Its id as the batch system shows it to people, if that differs: for an element of an array (`12_3`),
+    /// or a component of a heterogeneous allocation (`12+1`).
     pub shown: Option<String>,
     /// Its state.
     pub state: State,
@@ -141,10 +141,10 @@ pub enum AllocationError {
     /// No allocation of this user has the id.
     #[error("this account has no allocation {0}")]
     Unknown(String),
-    /// It has not begun, or is over.
+    /// The allocation has not begun, or is over.
     #[error("allocation {0} is not running: it is {1}")]
     NotRunning(String, String),
-    /// It is part of a heterogeneous allocation, named by its own number.
+    /// The allocation is part of a heterogeneous one, named by its own number.
     #[error("allocation {0} is heterogeneous: name a component as squeue shows it, such as {1}")]
     Component(String, String),
     /// The answer is not what the batch system's manual says.
@@ -152,13 +152,13 @@ pub enum AllocationError {
     Answer(String, String),
 }
 
-/// Says whether a variable is a batch system's, of which a process of another allocation must know nothing.
+/// Says whether a variable belongs to a batch system and must be hidden from a process of another allocation.
 pub fn is_of_a_process(name: &OsStr) -> bool {
     SYSTEMS.iter().any(|system| system.is_of_a_process(name))
 }
 
-/// The allocation in which a process runs, by this variable of its batch system: for a heterogeneous one, the
-/// first component, which has the process.
+/// The allocation in which a process runs, as this variable of its batch system says; of a heterogeneous one,
+/// the first component, in which the process runs.
 pub fn own_id(variable: &str, present: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     let id = present(variable)?.into_string().ok()?;
     let is_heterogeneous = variable == slurm::OWN_ALLOCATION && present(slurm::COMPONENTS).is_some();
@@ -170,7 +170,8 @@ pub fn own_id(variable: &str, present: impl Fn(&str) -> Option<OsString>) -> Opt
 pub struct Start {
     /// The command that runs another one on `{node}`. The command to run is appended as one shell word.
     pub words: Vec<String>,
-    /// What makes a command part of the allocation on the node, if `words` does not; the command follows.
+    /// What makes a command part of the allocation on the node, if `words` does not do so itself; the command
+    /// follows it.
     pub task: Vec<String>,
 }
 
@@ -180,7 +181,7 @@ impl System {
         match self {
             System::Slurm => Some(slurm::CONFIGURATION),
             System::Pbs => Some(pbs::CONFIGURATION),
-            // Its commands run as another user, and let nobody choose it.
+            // OAR's commands run as another user, and let nobody choose the configuration.
             System::Oar => None,
         }
     }
@@ -194,7 +195,7 @@ impl System {
         }
     }
 
-    /// Variables for all commands, so that their answers have one form.
+    /// Variables set for all commands, so that their answers always have the same form.
     pub fn answers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             System::Slurm => slurm::ANSWERS,
@@ -221,10 +222,11 @@ impl System {
         }
     }
 
-    /// The nodes of an allocation, in the batch system's notation, by the answer to [`System::list_words`].
+    /// The nodes of an allocation, in the batch system's notation, taken from the answer to
+    /// [`System::list_words`].
     ///
     /// # Errors
-    /// It does not run.
+    /// The allocation does not run.
     pub fn running(self, id: &str, answer: &str) -> Result<String, AllocationError> {
         let is_it = |listed: &Listed| listed.id == id || listed.shown.as_deref() == Some(id);
         match self.listed(answer).into_iter().find(is_it) {
@@ -247,7 +249,7 @@ impl System {
         }
     }
 
-    /// Says why a site may not let a run choose an option of this name, if that is so.
+    /// Says why a site may not let a run choose an option of this name; `None` if it may.
     pub fn is_never_chosen(self, option: &str) -> Option<&'static str> {
         match self {
             System::Slurm => slurm::is_never_chosen(option),
@@ -259,7 +261,7 @@ impl System {
     /// Checks an option that a site gives with each request.
     ///
     /// # Errors
-    /// It cannot be one, in a sentence.
+    /// The text cannot be an option; the error is a sentence.
     pub fn check_option(self, option: &str) -> Result<(), String> {
         match self {
             System::Slurm => slurm::check_option(option),
@@ -273,13 +275,13 @@ impl System {
     pub fn estimate_words(self, request: &Request, options: &[String]) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm::estimate_words(request, options)),
-            // They say it only of jobs that wait.
+            // They give estimates only for jobs that are queued.
             System::Pbs | System::Oar => None,
         }
     }
 
-    /// When an allocation could begin, in seconds since 1970, by what the command of
-    /// [`System::estimate_words`] has printed; `None` if it does not say.
+    /// When an allocation could begin, in seconds since 1970, read from what the command of
+    /// [`System::estimate_words`] printed; `None` if it does not say.
     pub fn estimate(self, answer: &str) -> Option<u64> {
         match self {
             System::Slurm => slurm::estimate(answer),
@@ -287,8 +289,8 @@ impl System {
         }
     }
 
-    /// The command, if an estimate was refused for lack of nodes, that prints nothing if all nodes are there
-    /// for jobs.
+    /// The command to run after an estimate was refused for lack of nodes. It prints nothing if all nodes are
+    /// available to jobs.
     pub fn unavailable_words(self, why: &str) -> Option<Vec<String>> {
         match self {
             System::Slurm => slurm::lacks_nodes(why).then(slurm::unavailable_words),
@@ -312,7 +314,7 @@ impl System {
         }
     }
 
-    /// The id, by what the command of [`System::submit_words`] has printed.
+    /// The id, read from what the command of [`System::submit_words`] printed.
     pub fn submitted(self, answer: &str) -> Option<String> {
         match self {
             System::Slurm => slurm::submitted(answer),
@@ -347,8 +349,8 @@ impl System {
         }
     }
 
-    /// The command that removes what a request of this name has left outside the batch system, if there may
-    /// be something. It is run when the allocation is gone.
+    /// The command that removes what a request of this name may have left outside the batch system; `None` if
+    /// it leaves nothing. It is run when the allocation is gone.
     pub fn forget_words(self, name: &str) -> Option<Vec<String>> {
         match self {
             System::Slurm | System::Pbs => None,
@@ -365,8 +367,8 @@ impl System {
         }
     }
 
-    /// The nodes of an allocation in its own order, which [`System::running`] has returned, by the answers to
-    /// [`System::describe_words`].
+    /// The nodes of an allocation in its own order. `nodes` is what [`System::running`] returned; `answers`
+    /// are those to [`System::describe_words`].
     ///
     /// # Errors
     /// The answers are not understood.
@@ -378,7 +380,7 @@ impl System {
         }
     }
 
-    /// The commands that list what it has for this user: partitions with their nodes, and jobs that have
+    /// The commands that list what it has for this user: partitions with their nodes, and the jobs that hold
     /// nodes.
     pub fn offer_words(self) -> Vec<Vec<String>> {
         match self {
@@ -388,16 +390,16 @@ impl System {
         }
     }
 
-    /// The command that says how it is set up, where accounts may have limits.
+    /// The command that says how the batch system is set up, if accounts may have limits there.
     pub fn set_up_words(self) -> Option<Vec<String>> {
         match self {
             System::Slurm => Some(slurm_limits::set_up_words()),
-            // Limits of queues come with what they offer; others are in rules that they show to nobody.
+            // Limits of queues come with the offer; others are in rules that are shown to nobody.
             System::Pbs | System::Oar => None,
         }
     }
 
-    /// The commands that say what a user's accounts may have, by the answer to [`System::set_up_words`];
+    /// The commands that say what a user's accounts may have, given the answer to [`System::set_up_words`];
     /// `None` if there are no limits.
     pub fn limit_words(self, user: &str, set_up: &str) -> Option<Vec<Vec<String>>> {
         match self {
@@ -408,10 +410,10 @@ impl System {
         }
     }
 
-    /// What a user's accounts may have, by the answers to [`System::limit_words`].
+    /// What a user's accounts may have, read from the answers to [`System::limit_words`].
     ///
     /// # Errors
-    /// They are not understood.
+    /// The answers are not understood.
     pub fn limits(self, answers: &[String]) -> Result<Vec<Limit>, OfferError> {
         match self {
             System::Slurm => slurm_limits::limits(answers),
@@ -419,10 +421,10 @@ impl System {
         }
     }
 
-    /// What it has, by the answers to [`System::offer_words`].
+    /// What the batch system has, read from the answers to [`System::offer_words`].
     ///
     /// # Errors
-    /// They are not understood, or too long.
+    /// The answers are not understood, or too long.
     pub fn offer(self, answers: &[String]) -> Result<Offer, OfferError> {
         match self {
             System::Slurm => slurm_offer::offer(answers),
@@ -465,9 +467,9 @@ impl System {
         }
     }
 
-    /// The variables that a script of the allocation has, made from those of a process that was started by
-    /// [`System::start`], and the slots of the allocation's nodes in its order: launchers find the
-    /// allocation by them.
+    /// The variables of a script in the allocation, derived from those of a process that [`System::start`]
+    /// has started, and the slots of the allocation's nodes in its order. Launchers recognise the allocation
+    /// by them.
     pub fn script_variables(
         self,
         slots: &[u32],
@@ -475,9 +477,9 @@ impl System {
     ) -> Vec<(&'static str, OsString)> {
         match self {
             System::Slurm => slurm::script_variables(slots, present),
-            // Its launchers need a secret, too, which only processes of the job have.
+            // PBS's launchers need a secret, too, which only processes of the job have.
             System::Pbs => Vec::new(),
-            // Launchers know nothing of it.
+            // Launchers know nothing of OAR.
             System::Oar => Vec::new(),
         }
     }

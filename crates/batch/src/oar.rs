@@ -14,7 +14,7 @@ pub const OWN_ALLOCATION: &str = "OAR_JOB_ID";
 
 pub const ANSWERS: &[(&str, &str)] = &[("LC_ALL", "C")];
 
-/// Variables of these beginnings describe a process or a job, or are for OAR's own programs.
+/// Variables with these prefixes describe a process or a job, or are for OAR's own programs.
 const OF_A_PROCESS: [&str; 6] = [
     "OAR_",
     "OARDO_",
@@ -24,7 +24,7 @@ const OF_A_PROCESS: [&str; 6] = [
     "OARXAUTHLOCATION",
 ];
 
-/// What a run may choose if its site does not say.
+/// The options that a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 2] = ["queue", "project"];
 
 /// Options, and oarsub's words for them.
@@ -34,17 +34,17 @@ const OPTIONS: [(&str, &str); 2] = [("queue", "--queue"), ("project", "--project
 const PROPERTY: &str = "property";
 const TYPE: &str = "type";
 
-/// Types of jobs whose nodes take no processes of their own, or other jobs, too.
+/// Types of jobs whose nodes take no processes of their own, or take other jobs, too.
 const NO_TYPES: [&str; 5] = ["deploy", "noop", "cosystem", "container", "desktop_computing"];
 
-/// This user's jobs, except those that ended long ago. OAR itself lists none that has ended, and so no
-/// reason.
+/// This user's jobs, except those that ended long ago. OAR itself lists no job that has ended, and so gives
+/// no reason for its end.
 const LIST: &str = "user=$(id -un) && exec oarstat -J -f --sql \
     \"job_user = '$user' AND (state NOT IN ('Terminated', 'Error') OR stop_time > $(($(date +%s) - 600)))\"";
 
 /// oarsub reads no script, but takes a command that it shows to everybody. So the script, which holds a
 /// secret, becomes a file in the home directory, which the nodes share, and removes itself when it begins.
-/// The name is `$0`. oarsub's last words do not say what was wrong.
+/// The name is `$0`. The last line that oarsub prints does not say what was wrong.
 const SUBMIT: &str = "umask 077; place=${HOME:?}/.cache/causeway/oar
     mkdir -p \"$place\" && find \"$place\" -type f -mtime +30 -delete &&
     { echo 'rm -f -- \"$0\"'; cat; } >\"$place/$0\" || exit
@@ -54,7 +54,7 @@ const SUBMIT: &str = "umask 077; place=${HOME:?}/.cache/causeway/oar
         sed 's/^/oarsub: /' >&2
     exit 1";
 
-/// Removes the file of a script that has never begun.
+/// Removes the file of a script that never ran.
 const FORGET: &str = "rm -f \"${HOME:?}/.cache/causeway/oar/$0\"";
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
@@ -82,7 +82,7 @@ pub fn list_words() -> Vec<String> {
     words(&["/bin/sh", "-c", LIST])
 }
 
-/// A job, as far as it is read. Numbers may be words in other versions.
+/// A job, with the fields that are read. Numbers may be strings in other versions.
 #[derive(Deserialize)]
 pub(crate) struct Job {
     #[serde(default)]
@@ -144,7 +144,7 @@ impl Job {
     }
 }
 
-/// A suspended job no longer has its nodes; one that is launched has nodes that are not ready.
+/// A suspended job no longer has its nodes; the nodes of one that is being launched are not ready yet.
 fn state(word: &str) -> State {
     match word {
         "Running" => State::Active,
@@ -153,7 +153,7 @@ fn state(word: &str) -> State {
     }
 }
 
-/// Why a job waits. OAR's own message is about what was asked for, until something is wrong:
+/// Why a job waits. OAR's own message only repeats the request unless something is wrong:
 /// `R=6,W=0:10:0,J=B,N=name (Karma=0.000,quota_ok)`.
 fn reason(state: &str, is_planned: bool, message: &str) -> String {
     match state {
@@ -209,7 +209,7 @@ pub fn submit_words(name: &str, request: &Request, after_seconds: u64, options: 
     submit
 }
 
-/// `OAR_JOB_ID=12`, after lines of the site's rules. A negative number says that there is none.
+/// `OAR_JOB_ID=12`, after lines of the site's rules. A negative number means that there is no id.
 pub fn submitted(answer: &str) -> Option<String> {
     let id = { answer.lines() }.find_map(|line| line.trim().strip_prefix("OAR_JOB_ID="))?;
     is_id(id).then(|| id.to_owned())
@@ -229,12 +229,12 @@ pub fn forget_words(name: &str) -> Vec<String> {
     words(&["/bin/sh", "-c", FORGET, name])
 }
 
-/// A line for each of its resources.
+/// Asks for one line for each of its resources.
 pub fn describe_words(id: &str) -> Vec<Vec<String>> {
     vec![words(&["oarstat", "-p", "-j", id])]
 }
 
-/// Its nodes in the order of OAR_NODEFILE, which has a line for each resource as well.
+/// The allocation's nodes, in the order of OAR_NODEFILE, which also has one line for each resource.
 pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, AllocationError> {
     let wrong = |what: &str| AllocationError::Answer(id.to_owned(), what.to_owned());
     let mut names: Vec<&str> = list.split(',').collect();
@@ -259,8 +259,8 @@ fn network_address(line: &str) -> Option<&str> {
     after.split('\'').next()
 }
 
-/// oarsh starts a process in a job from outside it, too, if it knows the job's number. A key of another job
-/// would take precedence.
+/// oarsh can also start a process in a job from outside, given the job's number. A key of another job would
+/// take precedence.
 pub fn start(id: &str) -> Start {
     let mut start = words(&["env", "-u", "OAR_JOB_KEY_FILE", "-u", "DISPLAY"]);
     start.push(format!("{OWN_ALLOCATION}={id}"));

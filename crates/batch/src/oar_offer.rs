@@ -28,12 +28,12 @@ struct Resource {
     kind: String,
     network_address: String,
     state: String,
-    /// Until when a node that sleeps can be woken up.
+    /// The time until which a sleeping node can be woken up.
     #[serde(default)]
     available_upto: u64,
     #[serde(default)]
     drain: Option<String>,
-    /// Ids of the jobs that have it.
+    /// Ids of the jobs that the resource is allocated to.
     #[serde(default)]
     jobs: Option<String>,
     /// The site's name for nodes of one kind, if it has any.
@@ -41,11 +41,11 @@ struct Resource {
     cluster: Option<String>,
 }
 
-/// Above all times, as OAR has it for a node that sleeps while nobody wants it.
+/// Later than any time, as OAR has it for a node that sleeps because nobody needs it.
 const ASLEEP: u64 = 2_147_483_646;
 
 impl Resource {
-    /// Says whether jobs get it. A node that sleeps is woken up for them.
+    /// Whether jobs can use the resource: a sleeping node is woken up for them.
     fn is_usable(&self) -> bool {
         let is_there = match self.state.as_str() {
             "Alive" => true,

@@ -43,7 +43,7 @@ fn an_allocation_is_used_while_it_runs() {
     );
     assert!(running("7").unwrap_err().ends_with("it is Launching"));
     assert!(running("99").unwrap_err().contains("no allocation 99"));
-    // If this user has no job, it prints nothing.
+    // If this user has no job, oarstat prints nothing.
     assert!(listed("").is_empty() && listed("no list").is_empty());
 }
 

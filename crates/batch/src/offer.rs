@@ -21,7 +21,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Cuts it into pieces that fit a message each. Times become seconds from `now`: clocks of sites differ.
+    /// Cuts the offer into pieces that each fit into a message. Times become seconds from `now`, because the
+    /// clocks of sites differ.
     pub fn pieces(mut self, now: u64) -> Vec<Piece> {
         self.nodes.truncate(MAX_NODES);
         for node in &mut self.nodes {
@@ -44,8 +45,8 @@ impl Offer {
         pieces
     }
 
-    /// Adds a piece of another site's, and says whether it had anything new. Times become those of this
-    /// host's clock.
+    /// Adds a piece of another site's offer, and says whether it contained anything new. Times become those
+    /// of this host's clock.
     pub fn add(&mut self, piece: Piece, now: u64) -> bool {
         let before = (self.partitions.len(), self.nodes.len());
         let there = |all: &[usize], count: usize| all.iter().all(|one| *one < count);
@@ -68,14 +69,14 @@ impl Offer {
     }
 }
 
-/// Nodes of a piece.
+/// Nodes in a piece.
 const PIECE: usize = 1000;
 
-/// Longest name, and longest list of features, of another site's.
+/// Longest name, and longest list of features, that another site may send.
 const MAX_NAME: usize = 255;
 const MAX_FEATURES: usize = 64;
 
-/// A part of what a site's batch system has, as its holder tells it. Times are in seconds from now.
+/// A part of what a site's batch system has, as its holder reports it. Times are in seconds from now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
@@ -83,7 +84,7 @@ pub struct Piece {
     pub partitions: Vec<Partition>,
     /// Some of its nodes.
     pub nodes: Vec<OfferedNode>,
-    /// What it lets its account have, in the first piece.
+    /// What it lets the holder's account have, in the first piece.
     #[serde(default)]
     pub limits: Vec<Limit>,
     /// Whether nothing follows.
@@ -91,7 +92,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Says whether another site may tell this.
+    /// Says whether another site may send this.
     pub fn is_sound(&self) -> bool {
         let is_name = |name: &String| (1..=MAX_NAME).contains(&name.len());
         let is_node = |node: &OfferedNode| {
@@ -129,19 +130,19 @@ pub struct Partition {
     pub max_nodes: Option<u32>,
 }
 
-/// What a batch system lets jobs have that an account pays for.
+/// What a batch system allows to jobs that an account pays for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// The account.
     pub account: String,
-    /// The only partition that it is for; `None` if it is for all that have no limit of their own.
+    /// The only partition that it applies to; `None` if it applies to all that have no limit of their own.
     pub partition: Option<String>,
     /// The quality of service of a job that asks for none.
     pub qos: String,
     /// Whether jobs that name no account get this one.
     pub is_default: bool,
-    /// Most jobs that run at a time; `None` if there is no limit, as with all that follow.
+    /// Most jobs that run at a time; `None` if there is no limit, as in all fields that follow.
     pub max_jobs: Option<u32>,
     /// Most nodes of a job.
     pub max_nodes: Option<u32>,
@@ -159,22 +160,22 @@ pub struct OfferedNode {
     pub name: String,
     /// The numbers of its partitions in [`Offer::partitions`].
     pub partitions: Vec<usize>,
-    /// Whether no usual job of this user gets it: it does not answer, is drained, reserved, or has a state
-    /// that is not known.
+    /// Whether an ordinary job of this user cannot get it: it does not answer, is drained, is reserved, or
+    /// its state is not known.
     pub is_down: bool,
     /// Processors that can be allocated.
     pub cpus: u32,
-    /// Processors that no job has, and that are promised to none.
+    /// Processors that no job has and that are promised to none.
     pub free_cpus: u32,
-    /// Memory that can be allocated; `None` if nobody has said how much there is.
+    /// Memory that can be allocated; `None` if the amount is not configured.
     pub memory_bytes: Option<u64>,
     /// What it has, in the site's words.
     pub features: Vec<String>,
-    /// When the last of its jobs ends at the latest, in seconds since 1970; `None` if no job is known.
+    /// The latest time at which the last of its jobs ends, in seconds since 1970; `None` if no job is known.
     pub free_at: Option<u64>,
 }
 
-/// Why what a batch system says of its nodes is not understood.
+/// Why a batch system's answer about its nodes is not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer about its nodes is not understood: {0}")]
 pub struct OfferError(pub String);

@@ -14,39 +14,40 @@ pub const CONFIGURATION: &str = "PBS_CONF_FILE";
 
 pub const OWN_ALLOCATION: &str = "PBS_JOBID";
 
-/// Its commands read and write local times, which only their own zone tells.
+/// PBS's commands read and write local times without naming the zone, so the zone is fixed here.
 pub const ANSWERS: &[(&str, &str)] = &[("TZ", "UTC"), ("LC_ALL", "C")];
 
-/// Variables of this beginning describe a process, or what a user wants of one.
+/// Variables with this prefix describe a process, or what its user wants for it.
 const OF_A_PROCESS: &str = "PBS_";
 
-/// Where its commands look for its configuration.
+/// Where PBS's commands look for its configuration.
 const USUAL_CONFIGURATION: &str = "/etc/pbs.conf";
 
-/// What a run may choose if its site does not say: options of qsub under names, since its own have none.
+/// The options that a run may choose if its site does not say: options of qsub under names of ours, since its
+/// own are single letters.
 pub const USUAL_CHOICE: [&str; 3] = ["queue", "account", "project"];
 
 /// Options, and qsub's words for them.
 const OPTIONS: [(&str, &str); 3] = [("queue", "-q"), ("account", "-A"), ("project", "-P")];
 
-/// Options whose values name resources, of the whole job and of each process: they may be given several
+/// Options whose values name resources, for the whole job or for each process: they may be given several
 /// times.
 const RESOURCE: &str = "resource";
 const CHUNK: &str = "chunk";
 
-/// Resources of the whole job that Causeway gives.
+/// Resources of the whole job that Causeway sets itself.
 const OWN_RESOURCES: [&str; 7] = [
     "select", "place", "walltime", "nodes", "ncpus", "mpiprocs", "nodect",
 ];
 
-/// Begins the comment of a job that asks for more than there is.
+/// The beginning of the comment of a job that asks for more than there is.
 const REFUSED: &str = "Can Never Run";
 
-/// Makes a command a task of a job: the configuration, the job's id and the command follow.
+/// Makes a command a task of a job. The configuration, the job's id and the command follow it as arguments.
 const ATTACH: &str = "export PBS_CONF_FILE=\"$0\"; . \"$0\"; job=$1; shift; \
     exec \"$PBS_EXEC/bin/pbs_attach\" -j \"$job\" /usr/bin/env -u PBS_CONF_FILE \"$@\"";
 
-/// A time that has passed.
+/// A time in the past.
 const LONG_AGO: &str = "200001010000.00";
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
@@ -75,8 +76,8 @@ pub fn check_option(option: &str) -> Result<(), String> {
     }
 }
 
-/// Jobs of this user alone: sites keep those of all for weeks. A list that fails for a job that has just
-/// ended is requested again.
+/// Only this user's jobs: sites keep everybody's for weeks. A list that fails because a job has just ended is
+/// requested again.
 pub fn list_words() -> Vec<String> {
     let script = "jobs=$(qselect -u \"$(id -un)\") && { [ -z \"$jobs\" ] || exec qstat -f -F dsv $jobs; }";
     words(&["/bin/sh", "-fc", script])
@@ -109,7 +110,7 @@ fn job(line: &str) -> Option<Listed> {
     })
 }
 
-/// `Job Id: 6.head|Job_Name=waits|...`. A bar in a value follows a backslash.
+/// `Job Id: 6.head|Job_Name=waits|...`. A bar inside a value is escaped with a backslash.
 pub(crate) fn fields(line: &str) -> HashMap<String, String> {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let mut characters = line.trim().chars().peekable();
@@ -214,7 +215,7 @@ pub fn describe_words(id: &str) -> Vec<Vec<String>> {
     vec![words(&["qstat", "-f", "-F", "dsv", id])]
 }
 
-/// The hosts of `exec_host`, each with the processes of its chunks.
+/// The hosts of `exec_host`, each with the number of processes of its chunks.
 pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, AllocationError> {
     let wrong = |what: &str| AllocationError::Answer(id.to_owned(), what.to_owned());
     let fields = answers.first().map(|answer| fields(answer)).unwrap_or_default();
@@ -237,8 +238,8 @@ pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, Allo
     Ok(nodes)
 }
 
-/// How many processes each of this many chunks of `2:ncpus=4:mpiprocs=2+1:ncpus=8` has room for. PBS itself
-/// counts one for a chunk that does not say.
+/// The number of chunks, and of processes that each has room for, of `2:ncpus=4:mpiprocs=2+1:ncpus=8`. PBS
+/// itself counts one process for a chunk that does not say.
 fn processes(select: &str, chunks: usize) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for part in select.split('+') {
@@ -263,7 +264,7 @@ fn processes(select: &str, chunks: usize) -> Option<Vec<u32>> {
 
 /// PBS starts processes on other nodes only from within a job. From outside, the site's own way leads to the
 /// node, and pbs_attach there makes a session a task of the job. PBS ends a job's sessions at once, so
-/// node-exec, which ends what a command leaves in other sessions, has to be in none of them.
+/// node-exec, which ends what a command leaves in other sessions, must be in none of them.
 pub fn start(id: &str, remote_shell: &[String], conf: Option<&Path>) -> Start {
     let conf = conf.unwrap_or(Path::new(USUAL_CONFIGURATION));
     let mut task = words(&["/bin/sh", "-c", ATTACH]);

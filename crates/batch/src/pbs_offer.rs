@@ -1,15 +1,15 @@
-//! PBS's queues and nodes, by pbsnodes(8B) and qstat(1B) of 23.06. It does not read when a node is free
-//! again: at many sites, PBS tells users nothing of others' jobs.
+//! PBS's queues and nodes, by pbsnodes(8B) and qstat(1B) of 23.06. This does not read when a node will be
+//! free again: at many sites, PBS tells users nothing about others' jobs.
 
 use crate::MAX_NODES;
 use crate::offer::{MAX_PARTITIONS, Offer, OfferError, OfferedNode, Partition};
 use crate::pbs::{fields, words};
 use std::collections::HashMap;
 
-/// States of a node on which jobs run or could; a node may have several.
+/// States of a node on which jobs run or could run; a node may have several.
 const USABLE: [&str; 3] = ["free", "job-busy", "job-exclusive"];
 
-/// The state of a node that one job has as a whole.
+/// The state of a node that one job occupies as a whole.
 const EXCLUSIVE: &str = "job-exclusive";
 
 /// Units of memory.
@@ -32,7 +32,7 @@ pub fn offer(answers: &[String]) -> Result<Offer, OfferError> {
     let mut offer = Offer::default();
     for line in lines(queues, MAX_PARTITIONS, "queues")? {
         let attributes = fields(line);
-        // A queue that routes passes jobs on to others.
+        // A routing queue passes jobs on to others.
         if attributes
             .get("queue_type")
             .is_some_and(|kind| kind != "Execution")
@@ -75,7 +75,7 @@ fn partition(fields: &HashMap<String, String>, default: Option<&String>) -> Opti
         is_default: Some(name) == default,
         is_up: is("enabled") && is("started"),
         max_seconds: time.map(|time| seconds(time).ok_or(())).transpose().ok()?,
-        // It limits chunks, and a node has several.
+        // The limit is on chunks, and one node can hold several.
         max_nodes: None,
     })
 }

@@ -4,7 +4,8 @@
 use crate::Listed;
 use std::time::Duration;
 
-/// A request may be in flight while nobody knows its id: it is gone only after it was absent for this long.
+/// A request may be in flight while nobody knows its id: the allocation counts as gone only after it has been
+/// absent for this long.
 pub const SETTLED: Duration = Duration::from_secs(60);
 
 /// What to do next.
@@ -14,7 +15,7 @@ pub enum Step {
     Cancel(Vec<String>),
     /// Poll again.
     Wait,
-    /// Nothing is there any more.
+    /// Nothing is left.
     Done,
 }
 
@@ -22,9 +23,10 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Release {
     name: String,
-    /// The batch system has answered the request, or lists it: no request is in flight.
+    /// Whether the batch system has answered the request, or lists the allocation: then no request is in
+    /// flight.
     is_answered: bool,
-    /// Since when no poll has found it.
+    /// Since when no poll has found the allocation.
     absent_since: Option<Duration>,
 }
 
@@ -38,7 +40,7 @@ impl Release {
         }
     }
 
-    /// Processes a poll; `None`, if polling failed, changes nothing.
+    /// Processes a poll. `None`, for a poll that failed, changes nothing.
     pub fn on_look(&mut self, look: Option<&[Listed]>, now: Duration) -> Step {
         let Some(look) = look else { return Step::Wait };
         let own = || look.iter().filter(|listed| listed.name == self.name);
@@ -47,12 +49,12 @@ impl Release {
             .map(|listed| listed.id.clone())
             .collect();
         if !living.is_empty() {
-            // It has arrived, whatever happened to the answer.
+            // The request has arrived, whatever happened to the answer.
             self.is_answered = true;
             self.absent_since = None;
             return Step::Cancel(living);
         }
-        // One that is listed as ended will not begin again.
+        // An allocation that is listed as ended will not begin again.
         if own().next().is_some() {
             return Step::Done;
         }
@@ -76,7 +78,7 @@ mod tests {
 
     /// A batch system that loses answers and forgets what has ended.
     struct Batch {
-        /// When the request arrives, and whether it has.
+        /// When the request arrives, and whether it has arrived.
         arrives: Option<Duration>,
         state: Option<State>,
         ended: Option<Duration>,
@@ -112,7 +114,7 @@ mod tests {
 
     fn schedule(random: &mut fastrand::Rng) {
         let second = Duration::from_secs(1);
-        // An answered request has arrived; one that is not may arrive for as long as commands take.
+        // An answered request has arrived; one that was not may still arrive for as long as commands take.
         let is_answered = random.bool();
         let arrives = match is_answered {
             true => Some(Duration::ZERO),

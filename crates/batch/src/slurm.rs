@@ -11,13 +11,13 @@ pub const CONFIGURATION: &str = "SLURM_CONF";
 
 pub const OWN_ALLOCATION: &str = "SLURM_JOB_ID";
 
-/// Has the number of components of a process's heterogeneous allocation.
+/// The variable with the number of components of a process's heterogeneous allocation.
 pub const COMPONENTS: &str = "SLURM_HET_SIZE";
 
-/// Times as seconds since 1970: neither the site's zone nor the user's is known to their reader.
+/// Prints times as seconds since 1970: whoever reads them knows neither the site's time zone nor the user's.
 pub const ANSWERS: &[(&str, &str)] = &[("SLURM_TIME_FORMAT", "%s"), ("LC_ALL", "C")];
 
-/// What a run may choose if its site does not say.
+/// The options that a run may choose if its site does not say.
 pub const USUAL_CHOICE: [&str; 4] = ["partition", "account", "qos", "constraint"];
 
 /// What no run may choose.
@@ -25,7 +25,7 @@ const NEVER_CHOSEN: [&str; 8] = [
     "clusters", "ntasks", "nodes", "time", "wrap", "array", "uid", "gid",
 ];
 
-/// Variables of these beginnings describe a process, an allocation, or what a user wants of one.
+/// Variables with these prefixes describe a process, an allocation, or what a user wants of one.
 const OF_A_PROCESS: [&str; 9] = [
     "SLURM_",
     "SLURMD_",
@@ -38,7 +38,7 @@ const OF_A_PROCESS: [&str; 9] = [
     "SINFO_",
 ];
 
-/// What a script has under another name than a step, and what a step has it from.
+/// Variables of a script, each with the variable of a step that has the same value.
 const OF_A_SCRIPT: [(&str, &str); 8] = [
     (CONFIGURATION, CONFIGURATION),
     (OWN_ALLOCATION, OWN_ALLOCATION),
@@ -50,11 +50,11 @@ const OF_A_SCRIPT: [(&str, &str); 8] = [
     ("SLURM_CLUSTER_NAME", "SLURM_CLUSTER_NAME"),
 ];
 
-/// What a script has of the slots of its nodes. A step has only its own.
+/// The variable with the slots of all of a script's nodes. A step has only its own.
 const SLOTS: [&str; 2] = ["SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE"];
 
 pub fn is_never_chosen(option: &str) -> Option<&'static str> {
-    // Its commands accept the beginning of a name for the name.
+    // Slurm's commands accept any unambiguous prefix of an option's name.
     { NEVER_CHOSEN.iter() }
         .any(|name| name.starts_with(option))
         .then_some("would pass the bounds of an allocation, or ask another cluster")
@@ -68,7 +68,7 @@ pub fn check_option(option: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it is `--clusters`, or an unambiguous beginning of that.
+/// Whether an option is `--clusters`, or an unambiguous prefix of it.
 fn is_clusters(option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     name.len() > "--c".len() && "--clusters".starts_with(name)
@@ -101,7 +101,7 @@ pub fn listed(answer: &str) -> Vec<Listed> {
             nodes,
             start: start.parse().ok(),
             is_refused: is_refused(&reason),
-            // A job that the controller has not considered yet waits for "None".
+            // For a job that the controller has not considered yet, the reason is "None".
             reason: if reason == "None" { String::new() } else { reason },
             name: next()?,
         })
@@ -131,8 +131,8 @@ fn state(word: &str) -> State {
     }
 }
 
-/// Beginnings of reasons of squeue(1) for which a job waits in vain: what it asks for is above a limit, or
-/// wrong.
+/// Prefixes of the reasons in squeue(1) for which a job waits in vain: it asks for more than a limit allows,
+/// or for something wrong.
 const REFUSED: [&str; 6] = [
     "InvalidAccount",
     "InvalidQOS",
@@ -143,12 +143,12 @@ const REFUSED: [&str; 6] = [
 ];
 
 fn is_refused(reason: &str) -> bool {
-    // Other limits of accounts and qualities are lifted when other jobs end.
+    // Other limits of accounts and qualities of service no longer apply once other jobs end.
     let is_limit = reason.starts_with("Assoc") || reason.starts_with("QOS");
     is_limit && reason.contains("PerJob") || REFUSED.iter().any(|beginning| reason.starts_with(beginning))
 }
 
-/// The last of two equal options counts: what bounds the allocation comes last.
+/// If an option is given twice, the last one counts, so those that bound the allocation come last.
 fn request_words(request: &Request, options: &[String]) -> Vec<String> {
     let mut all = words(&["sbatch"]);
     all.extend(options.iter().chain(&request.options).cloned());
@@ -226,11 +226,13 @@ pub fn nodes(id: &str, list: &str, answers: &[String]) -> Result<Vec<Node>, Allo
     let [job, described] = answers else {
         return Err(wrong("two answers are expected"));
     };
-    // For an array or a heterogeneous allocation, scontrol shows all parts under the number of the first.
+    // For an array or a heterogeneous allocation, scontrol shows all parts when given the number of the
+    // first.
     let own = { job.lines() }.find(|line| line.split_whitespace().next() == Some(&format!("JobId={id}")));
     let job = own.or_else(|| job.lines().next()).unwrap_or_default();
     let fields = || job.split_whitespace().filter_map(|word| word.split_once('='));
-    // A job's name comes before these, and may hold blanks and anything: the last ones are Slurm's.
+    // A job's name comes before these, and may contain blanks and anything else: the last occurrences are
+    // Slurm's own.
     let last = |key: &str| fields().rfind(|(name, _)| *name == key);
     let per_task = last("CPUs/Task").and_then(|(_, text)| text.parse::<u32>().ok());
     let per_task = per_task.unwrap_or(1).max(1);
@@ -271,7 +273,7 @@ fn name_and_address(line: &str) -> Option<(&str, &str)> {
     Some((value("NodeName")?, value("NodeAddr")?))
 }
 
-/// How many processors `0-3,8` are.
+/// How many processors `0-3,8` stands for.
 fn count(ids: &str) -> Option<u32> {
     let mut count: u32 = 0;
     for range in ids.split(',') {
@@ -282,8 +284,8 @@ fn count(ids: &str) -> Option<u32> {
     Some(count)
 }
 
-/// `--overlap`: what runs there already, and what a user starts besides, keeps its processors. `--mpi=none`:
-/// the processes are a launcher's daemons, not srun's ranks.
+/// `--overlap`: what already runs there, and what the user starts besides, keeps its processors.
+/// `--mpi=none`: the processes are a launcher's daemons, not srun's ranks.
 pub fn start_words(id: &str) -> Vec<String> {
     let mut all = match (id.split_once('+'), id.contains('_')) {
         (Some((allocation, component)), _) => {
@@ -293,7 +295,7 @@ pub fn start_words(id: &str) -> Vec<String> {
             ];
             [words(&["srun"]), component_options.into()].concat()
         }
-        // srun takes the other number that such an element has.
+        // An element of a job array has two numbers: srun wants the other one.
         (None, true) => {
             let line =
                 format!("j=$(squeue --noheader --format=%A --jobs={id}) && exec srun --jobid=\"$j\" \"$@\"");

@@ -1,8 +1,9 @@
 //! What Slurm lets an account have, by scontrol(1) and sacctmgr(1) of 22.05.
 //!
-//! An association is an account with a user, and may be one for a partition alone. Limits of a job and of a
-//! user are in the association, or in the QOS (quality of service) that the job gets, which takes precedence.
-//! Limits of all jobs together (`Grp`) hold in the association, in each account above it, and in the QOS.
+//! An association is an account with a user, and may be one for a partition alone. Limits for a job and for a
+//! user are in the association, or in the QOS (quality of service) that the job gets; the QOS takes
+//! precedence. Limits of all jobs together (`Grp`) hold in the association, in each account above it, and in
+//! the QOS.
 
 use crate::offer::{Limit, MAX_LIMITS, OfferError};
 use crate::slurm::{seconds, words};
@@ -11,10 +12,10 @@ use std::collections::HashMap;
 /// How many levels accounts can have.
 const MAX_DEPTH: usize = 32;
 
-/// What a job's QOS is called if nobody has chosen another one.
+/// The QOS of a job if nobody has chosen another one.
 const USUAL_QOS: &str = "normal";
 
-/// Says how Slurm is set up.
+/// Asks how Slurm is set up.
 pub fn set_up_words() -> Vec<String> {
     words(&["scontrol", "show", "config"])
 }
@@ -31,7 +32,8 @@ pub fn cluster(set_up: &str) -> Option<String> {
     value("ClusterName").filter(|_| is_enforced)
 }
 
-/// The account that this user's jobs get by default; the user's associations; the accounts; the QOS.
+/// Asks for the account that this user's jobs get by default, the user's associations, the accounts, and the
+/// QOS.
 pub fn limit_words(user: &str, cluster: &str) -> Vec<Vec<String>> {
     let (user, cluster) = (format!("user={user}"), format!("cluster={cluster}"));
     let show = |rest: &[&str]| words(&[&["sacctmgr", "--noheader", "--parsable2", "show"], rest].concat());
@@ -101,7 +103,7 @@ struct Qos {
     of_all: Most,
 }
 
-/// The limits, by the answers to [`limit_words`].
+/// The limits, read from the answers to [`limit_words`].
 ///
 /// # Errors
 /// The answers are malformed.
@@ -150,7 +152,7 @@ pub fn limits(answers: &[String]) -> Result<Vec<Limit>, OfferError> {
     Ok(limits)
 }
 
-/// The QOS that a job gets which asks for none.
+/// The QOS of a job that asks for none.
 fn usual_qos<'a>(chosen: &'a str, allowed: &'a str) -> &'a str {
     match (chosen, allowed) {
         ("", allowed) if !allowed.is_empty() && !allowed.contains(',') => allowed,
@@ -159,7 +161,7 @@ fn usual_qos<'a>(chosen: &'a str, allowed: &'a str) -> &'a str {
     }
 }
 
-/// What all jobs of an account may have, and of each account above it.
+/// What all jobs of an account together may have, and those of each account above it.
 fn above(account: &str, accounts: &HashMap<String, (String, Most)>) -> Most {
     let mut most = Most::default();
     let mut name = account;
@@ -173,7 +175,7 @@ fn above(account: &str, accounts: &HashMap<String, (String, Most)>) -> Most {
     most
 }
 
-/// Rows of `N` fields, which a bar separates.
+/// Rows of `N` fields separated by bars.
 fn rows<const N: usize, T>(
     answer: &str,
     read: impl Fn([&str; N]) -> Option<T>,
@@ -193,7 +195,7 @@ fn rows<const N: usize, T>(
     lines.map(read_line).collect()
 }
 
-/// A number; `Some(None)` if there is no limit, `None` if it is neither.
+/// A number; `Some(None)` if there is no limit, `None` if the text is neither.
 fn number(text: &str) -> Option<Option<u32>> {
     match text {
         "" => Some(None),

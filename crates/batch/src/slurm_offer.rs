@@ -6,14 +6,14 @@ use crate::offer::{MAX_PARTITIONS, Offer, OfferError, OfferedNode, Partition};
 use crate::slurm::{seconds, words};
 use std::collections::HashMap;
 
-/// States of a node whose processors jobs of any user get, as far as they are idle.
+/// States of a node whose idle processors go to jobs of any user.
 const USABLE: [&str; 4] = ["idle", "mixed", "allocated", "completing"];
 
-/// The state of an idle node that the scheduler has promised to a job which waits.
+/// The state of an idle node that the scheduler has promised to a queued job.
 const PLANNED: &str = "planned";
 
-/// A line for each node in each partition that this user may see; then a line for each job that has nodes.
-/// The features are last, because they may hold anything.
+/// Asks for a line for each node in each partition that this user may see, and then for a line for each job
+/// that has nodes. The features come last, because they may contain anything.
 pub fn offer_words() -> Vec<Vec<String>> {
     vec![
         words(&[
@@ -111,7 +111,7 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
         .collect::<Option<Vec<u32>>>()?
         .try_into()
         .ok()?;
-    // It is 1 if slurm.conf has no RealMemory.
+    // The memory is 1 if slurm.conf has no RealMemory.
     let mebibytes: u64 = memory.parse().ok()?;
     let memory_bytes = (mebibytes > 1).then(|| mebibytes.saturating_mul(1 << 20));
     let features = features
@@ -134,7 +134,7 @@ fn read_line(line: &str) -> Option<(OfferedNode, Partition)> {
 mod tests {
     use super::*;
 
-    // As Slurm 22.05.8 answers.
+    // The answer of Slurm 22.05.8.
     const NODES: &str = "\
 rennes-1|all*|up|2:00:00|1-infinite|mixed|1/3/0/4|1|ib,gpu=2
 rennes-2|all*|up|2:00:00|1-infinite|draining|1/0/3/4|1|(null)

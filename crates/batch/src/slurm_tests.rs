@@ -6,7 +6,7 @@ use crate::System;
 const LISTED: &str = "2|2|RUNNING|a-[1-2]|1795761600|None|run|two\n3|3|PENDING||N/A|Resources|x\n4|4|CANCELLED|a-1|1|None|y\n\
      9|7_1|RUNNING|a-3|1|None|z\n11|10+1|RUNNING|a-4|1|None|z\n";
 
-// As Slurm 22.05.8 answers.
+// The answer of Slurm 22.05.8.
 const JOB: &str = "JobId=2 JobName=Nodes= CPUs/Task=9 UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING \
     NodeList=a-[1-3] NumNodes=3 NumCPUs=10 NumTasks=3 CPUs/Task=2 ReqB:S:C:T=0:0:*:* JOB_GRES=(null) \
     Nodes=a-[1-2] CPU_IDs=0-3 Mem=0 GRES= Nodes=a-3 CPU_IDs=0,2 Mem=0 GRES= MinCPUsNode=1 Power=";
@@ -110,7 +110,7 @@ fn a_process_in_a_heterogeneous_allocation_runs_in_its_first_component() {
 
 #[test]
 fn of_an_array_or_a_heterogeneous_allocation_one_part_is_used() {
-    // As Slurm 22.05.8 answers for the number that an array has with one of its elements.
+    // What Slurm 22.05.8 answers for the number that an array shares with one of its elements.
     let both = "JobId=1 ArrayJobId=1 ArrayTaskId=2 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=0-1\n\
         JobId=4 ArrayJobId=1 ArrayTaskId=1 NodeList=a-1 CPUs/Task=1 Nodes=a-1 CPU_IDs=2";
     let slots = |id| nodes(id, "a-1", &[both.into(), NODES.into()]).unwrap()[0].slots;

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How much earlier than the common start the other sites are to begin: batch systems begin late rather than
-/// early.
+/// How much earlier than the common start the other sites are asked to begin: batch systems begin late rather
+/// than early.
 const AHEAD: Duration = Duration::from_secs(120);
 
 /// How the attempt ended.
@@ -15,11 +15,11 @@ const AHEAD: Duration = Duration::from_secs(120);
 pub enum Ended {
     /// Every site holds its allocation.
     Held(Vec<(String, Vec<HeldNode>)>),
-    /// A site has waited for the others for too long: give all back, and try again.
+    /// A site has waited for the others for too long: give everything back, and try again.
     Idle(String),
-    /// A site cannot give it, or has lost it.
+    /// A site cannot give its allocation, or has lost it.
     Failed(usize, String),
-    /// Not all had begun in time.
+    /// Not all allocations had begun in time.
     Late(String),
 }
 
@@ -28,7 +28,7 @@ pub enum Ended {
 pub enum Order {
     /// Tell the holder of this site.
     Tell(usize, ToHolder),
-    /// Tell the user of this site.
+    /// Tell the user about this site.
     Say(usize, String),
     /// The attempt is over. Whatever it says, sites that hold something give it back unless it is
     /// [`Ended::Held`].
@@ -46,13 +46,13 @@ enum State {
 /// See the module.
 ///
 /// Two runs that want the same sites could each get one of them and wait for the other's. So an attempt after
-/// one that has idled asks the sites in turn, those that can begin soon last, and otherwise in the order of
-/// their names: the run that is second at the first site then holds nothing while it waits.
+/// one that has idled asks the sites one after the other, in the order of their names, but those that can
+/// begin soon come last: the run that is second at the first site then holds nothing while it waits.
 #[derive(Debug)]
 pub struct Together {
     sites: Vec<(String, State)>,
     in_turn: bool,
-    /// Sites that are to be asked when those before them hold, the next one last.
+    /// Sites that are to be asked once those before them hold their allocations; the next one comes last.
     later: Vec<usize>,
     /// Sites that were asked to begin later.
     delayed: Vec<usize>,
@@ -63,9 +63,9 @@ pub struct Together {
 }
 
 impl Together {
-    /// Begins an attempt at these sites, which were all asked: it may take until `until`, and no site may
-    /// hold for longer than `idle` while others do not. `in_turn` says that an attempt before this one has
-    /// idled.
+    /// Begins an attempt at these sites, all of which were asked. It may take until `until`, and no site may
+    /// hold an allocation for longer than `idle` while others hold none. `in_turn` says that an attempt
+    /// before this one has idled.
     pub fn new(sites: &[String], until: Duration, idle: Duration, in_turn: bool) -> Together {
         Together {
             sites: sites.iter().map(|site| (site.clone(), State::Asked)).collect(),
@@ -84,7 +84,7 @@ impl Together {
         self.orders.pop_front()
     }
 
-    /// When something is to happen by itself.
+    /// When the next step is due even if no holder reports anything.
     pub fn deadline(&self) -> Duration {
         let held = self.sites.iter().filter_map(|(_, state)| match state {
             State::Holds(since, ..) => Some(*since + self.idle),
@@ -93,7 +93,7 @@ impl Together {
         held.chain([self.until]).min().unwrap_or(self.until)
     }
 
-    /// A holder tells something.
+    /// A holder has reported something.
     pub fn on_word(&mut self, site: usize, word: FromHolder, now: Duration) {
         if self.is_over || site >= self.sites.len() {
             return;
@@ -123,7 +123,7 @@ impl Together {
                 };
                 let text = format!("{name}: allocation {id} waits: {reason}");
                 let line = format!("{text}{}", begins.unwrap_or_default());
-                // The time to wait changes with every poll; only the reason is news.
+                // The expected wait changes with every poll; only a new reason is worth reporting.
                 if self.sites[site].1 != State::Waits(text.clone()) {
                     self.say(site, line);
                 }
@@ -141,7 +141,7 @@ impl Together {
                 self.hasten(site);
                 self.finish();
             }
-            // Nobody asked for it now.
+            // Nobody has asked for the allocation at this point.
             _ => {}
         }
         self.on_time(now);
@@ -179,7 +179,7 @@ impl Together {
         }
     }
 
-    /// Once all have said when they could begin, has each begin shortly before the last one can.
+    /// Once all have said when they could begin, makes each begin shortly before the last one can.
     fn submit(&mut self, now: Duration) {
         let starts = self.sites.iter().map(|(_, state)| match state {
             State::Estimated(at) => Some(*at),
@@ -190,7 +190,8 @@ impl Together {
         };
         let last = starts.iter().copied().max().unwrap_or(now);
         if self.in_turn {
-            // All that can begin soon are equal: two runs must not differ by a second.
+            // All that can begin soon count as equal: a difference of a second must not make two runs choose
+            // differently.
             let is_late = |site: &usize| starts[*site] > now + AHEAD;
             self.later = (0..starts.len()).collect();
             self.later
@@ -198,7 +199,7 @@ impl Together {
             return self.ask_next();
         }
         for (site, at) in starts.into_iter().enumerate() {
-            // The last one keeps its place in the queue, and is protected while it waits for nodes.
+            // The last one keeps its place in the queue, and does not count as idle while it waits for nodes.
             let after = match at == last {
                 true => Duration::ZERO,
                 false => last.saturating_sub(AHEAD).saturating_sub(now),
@@ -220,7 +221,7 @@ impl Together {
         }
     }
 
-    /// A site has begun: those that were to begin later no longer wait for anybody.
+    /// A site has begun: those that were to begin later no longer need to wait.
     fn hasten(&mut self, begun: usize) {
         for site in std::mem::take(&mut self.delayed) {
             if site != begun {
@@ -316,7 +317,7 @@ mod tests {
             .collect();
         let submit = |site, after_seconds| Order::Tell(site, ToHolder::Submit { after_seconds });
         assert_eq!(told, [submit(0, 480), submit(1, 0)]);
-        // The late one begins early: nothing waits for the time any more.
+        // The late site begins early: nothing waits for the appointed time any more.
         together.on_word(1, held("8"), seconds(400));
         assert!(orders(&mut together).contains(&Order::Tell(0, ToHolder::Hasten)));
         together.on_word(0, held("7"), seconds(401));
@@ -365,7 +366,7 @@ mod tests {
             orders(&mut together).last(),
             Some(Order::End(Ended::Idle(_)))
         ));
-        // It is over.
+        // The attempt is over.
         together.on_word(1, held("8"), seconds(311));
         assert!(orders(&mut together).is_empty());
     }
@@ -389,7 +390,7 @@ mod tests {
         assert_eq!(orders(&mut together), [Order::Say(0, line)]);
     }
 
-    /// Sites hold, lose and refuse at random; words come late, twice and in the wrong order.
+    /// Sites hold, lose and refuse at random; messages arrive late, twice and out of order.
     #[test]
     fn in_a_million_schedules_a_job_begins_only_where_all_sites_hold() {
         let seed = fastrand::u64(..);

@@ -7,39 +7,40 @@ use serde::{Deserialize, Serialize};
 /// Longest option that a user may give a batch system.
 const MAX_OPTION: usize = 200;
 
-/// Most of these.
+/// Most options of a request.
 const MAX_OPTIONS: usize = 32;
 
 /// What an allocation is to have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Processes that it has room for.
+    /// How many processes the allocation has room for.
     pub ranks: u32,
-    /// How long it lasts.
+    /// How long the allocation lasts.
     pub minutes: u32,
-    /// Words for the batch system, as the site allows.
+    /// Options for the batch system, as far as the site allows them.
     pub options: Vec<String>,
 }
 
-/// What the holder is told. The end of its input says that the allocation is to be given back.
+/// What the holder is told. If its input ends, the allocation is to be given back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToHolder {
     /// When could the site give this?
     Ask(Request),
-    /// Have it given, this many seconds from now at the earliest: clocks of sites differ.
+    /// Request it, to begin this many seconds from now at the earliest: a delay, because the clocks of sites
+    /// differ.
     Submit {
-        /// 0: at once.
+        /// In how many seconds to begin; 0: at once.
         after_seconds: u64,
     },
-    /// What was to begin later may begin now: another site has begun early.
+    /// An allocation that was to begin later may begin now: another site has begun early.
     Hasten,
     /// What does the batch system have?
     Offer,
 }
 
-/// A node of an allocation, by its real address in text.
+/// A node of an allocation, with its address as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeldNode {
@@ -51,11 +52,11 @@ pub struct HeldNode {
     pub slots: u32,
 }
 
-/// The estimate, a day, that is given if nodes are down or drained: nobody knows when they are back, and
-/// other sites are not to hold any until then.
+/// The estimate of one day that is given if nodes are down or drained: nobody knows when they will be back,
+/// and other sites are not to hold any nodes until then.
 pub const UNAVAILABLE: u64 = 86_400;
 
-/// What the holder tells.
+/// What the holder reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromHolder {
@@ -63,28 +64,28 @@ pub enum FromHolder {
     Estimate(Option<u64>),
     /// The request waits.
     Queued {
-        /// What the batch system calls it.
+        /// The allocation's id in the batch system.
         id: String,
-        /// Why it waits, in the batch system's words.
+        /// Why the allocation waits, in the batch system's words.
         reason: String,
-        /// When it is to begin, in seconds from now, if the batch system says.
+        /// When the allocation is to begin, in seconds from now, if the batch system says.
         after_seconds: Option<u64>,
     },
-    /// The allocation is there, and its first node has answered.
+    /// The allocation has begun, and its first node has answered.
     Held {
-        /// What the batch system calls it.
+        /// The allocation's id in the batch system.
         id: String,
-        /// Lists at least one.
+        /// The nodes, at least one.
         nodes: Vec<HeldNode>,
     },
     /// A part of what the batch system has.
     Offer(Piece),
-    /// The site cannot give it, or has lost it.
+    /// The site cannot give the allocation, or has lost it.
     Failed(String),
 }
 
 impl FromHolder {
-    /// Says whether another site may tell this.
+    /// Says whether another site may send this.
     pub fn is_sound(&self) -> bool {
         let is_text = |text: &str| text.len() <= 1000;
         match self {
@@ -101,7 +102,7 @@ impl FromHolder {
 /// be a word of its command, because some options run programs or write files.
 ///
 /// # Errors
-/// The first one that may not be given, in a sentence.
+/// The first option that may not be given; the error is a sentence.
 pub fn check_options(options: &[String], allowed: &[String]) -> Result<(), String> {
     if options.len() > MAX_OPTIONS {
         return Err(format!("more than {MAX_OPTIONS} options for the batch system"));

@@ -11,7 +11,8 @@ pub enum Way {
     Site,
     /// Ranks at several sites, plain connections between them. The sites must have a route.
     Direct,
-    /// The same as `Causeway` without its library of collectives: the MPI's own go through the gateways.
+    /// The same as `Causeway` without its library of collectives: the MPI's own collectives go through the
+    /// gateways.
     NoCollectives,
     /// Ranks at several sites, connections through the gateways.
     Causeway,
@@ -23,7 +24,8 @@ pub enum Way {
 pub enum Settings {
     /// The MPI's own.
     Default,
-    /// Limits computed from the link: sizes up to which messages are sent at once, and socket buffers.
+    /// Limits computed from the link: sizes up to which messages are sent without asking first, and socket
+    /// buffers.
     Tuned,
 }
 
@@ -31,7 +33,7 @@ pub enum Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// Nothing of ours.
+    /// Nothing of ours crosses the link.
     Quiet,
     /// TCP flows that send as fast as they can, from the first site to the second.
     Busy,

@@ -1,6 +1,6 @@
 //! Latency and rate from times over sizes: the line a + b s that errs least, measured by relative errors.
 //!
-//! Absolute errors would let the largest message decide alone.
+//! Absolute errors would let the largest message alone decide.
 
 use crate::limit::Link;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub struct Line {
     /// Time of an empty message, in microseconds.
     pub latency_us: f64,
-    /// What a longer message adds, as a rate.
+    /// How fast the additional bytes of a longer message go, as a rate.
     pub rate_mbit_per_second: f64,
     /// The largest relative error of a point.
     pub worst_error: f64,
 }
 
-/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes, and if longer
-/// messages took no longer: these give no rate.
+/// The line through (size in bytes, time in microseconds); `None` with fewer than two sizes, or if longer
+/// messages took no longer, which gives no rate.
 pub fn line(points: &[(u64, f64)]) -> Option<Line> {
     let points: Vec<(f64, f64)> = points
         .iter()

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Namespaces, gateways and a tunnel that is trained for up to 2 s; a lab that takes longer will not come up.
 const START: Duration = Duration::from_secs(60);
 
-/// The supervisor lives as long as this process unless it is stopped before.
+/// The supervisor lives as long as this process unless it is stopped earlier.
 const LIFE: Duration = Duration::from_secs(7200);
 
 /// How long `causeway status` and the like may take on a busy machine.
@@ -25,7 +25,7 @@ pub struct Lab {
     /// The lab as a user would type it, for results.
     shape: String,
     directory: PathBuf,
-    /// Nobody reads it: dropping it ends the lab.
+    /// Nobody reads this: dropping it ends the lab.
     _supervisor: Running,
 }
 
@@ -35,17 +35,17 @@ impl Lab {
     /// Starts `causeway lab up` with the options and the scenario of `shape`; its messages go to `directory`.
     ///
     /// # Errors
-    /// It ends, or is not up in time; the error has what it said.
+    /// The lab ends, or is not up in time; the error contains what it printed.
     pub fn start(shape: &[&str], directory: &Path) -> Result<Lab, ProgramError> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("measure-{}-{number}", std::process::id());
         std::fs::create_dir_all(directory).map_err(io(format!("create {}", directory.display())))?;
-        // Its output file may hold the word that is waited for, from an earlier run.
+        // The lab's output file may contain the word that is waited for, from an earlier run.
         let _ = std::fs::remove_file(directory.join("stdout"));
         let words: Vec<_> = shape.iter().map(quoted).collect();
         let shape = words.join(" ");
-        // The kernel stops it if this process is killed: a lab left behind would disturb whatever is measured
-        // next.
+        // The kernel stops the lab if this process is killed: a lab left behind would disturb whatever is
+        // measured next.
         let command = format!(
             "exec setpriv --pdeathsig TERM {} lab up --foreground --name {name} {shape}",
             quoted(&causeway()?)
@@ -78,7 +78,7 @@ impl Lab {
     /// `command`, a bash command line, on `node` and in `directory`.
     ///
     /// # Errors
-    /// This program's own path is not known.
+    /// The path of this program is not known.
     pub fn program(
         &self,
         node: &str,
@@ -112,7 +112,7 @@ impl Lab {
     /// Runs `causeway status --json` on `node`, and returns its object; `null` if it prints something else.
     ///
     /// # Errors
-    /// It fails.
+    /// The command fails.
     pub fn status(&self, node: &str) -> Result<Value, ProgramError> {
         let program = self.program(node, "causeway status --json", &self.aside()?, ANSWER)?;
         Ok(serde_json::from_str(&program.succeed()?.stdout).unwrap_or_default())
@@ -121,7 +121,7 @@ impl Lab {
     /// Reads files of `node`, one after the other.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// A file cannot be read.
     pub fn read(&self, node: &str, paths: &[&str]) -> Result<String, ProgramError> {
         let command = format!("cat {}", paths.join(" "));
         let program = self.program(node, &command, &self.aside()?, ANSWER)?;
@@ -131,7 +131,7 @@ impl Lab {
     /// Returns the address at which other sites reach `node`.
     ///
     /// # Errors
-    /// The lab does not know.
+    /// The lab does not know the node.
     pub fn wan_address(&self, node: &str) -> Result<String, ProgramError> {
         let line = format!("{} lab list --json", quoted(&causeway()?));
         let listed = Program::new(line, &self.aside()?, ANSWER).succeed()?.stdout;
@@ -171,7 +171,7 @@ fn gone(what: &str) -> ProgramError {
 /// The command under test: the one built beside this program.
 ///
 /// # Errors
-/// This program's own path is not known.
+/// The path of this program is not known.
 pub fn causeway() -> Result<String, ProgramError> {
     let me = std::env::current_exe().map_err(io("find this program"))?;
     Ok(me.with_file_name("causeway").display().to_string())

@@ -5,9 +5,9 @@ use std::time::Duration;
 /// A path as the scenario asks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// R.
+    /// The round-trip time R.
     pub round_trip: Duration,
-    /// B, in bits per second.
+    /// The rate B, in bits per second.
     pub rate_bits_per_second: f64,
 }
 
@@ -18,7 +18,7 @@ impl Link {
         rate_bits_per_second: 1e9,
     };
 
-    /// Earliest arrival of the last of `size_bytes`, in microseconds.
+    /// Earliest arrival of the last byte of a message of `size_bytes`, in microseconds.
     pub fn one_way_us(&self, size_bytes: u64) -> f64 {
         self.round_trip.as_secs_f64() * 1e6 / 2.0 + size_bytes as f64 * 8.0 * 1e6 / self.rate_bits_per_second
     }

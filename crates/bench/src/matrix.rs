@@ -1,4 +1,4 @@
-//! Runs the matrix: one cell after the other, every row kept, until all have left or somebody stops it.
+//! Runs the matrix: one cell after the other, every row kept, until every cell is done or somebody stops it.
 
 use crate::cell::Cell;
 use crate::row::{Network, Outcome, Row};
@@ -6,7 +6,7 @@ use crate::schedule::{next, to_come};
 use crate::store::{Store, StoreError};
 use std::time::{Duration, Instant};
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Ran {
     /// How it ended.
@@ -30,15 +30,15 @@ pub struct Progress<'a> {
     pub last: Option<&'a Row>,
     /// The cell that runs now; `None` at the end.
     pub cell: Option<&'a Cell>,
-    /// Runs that ended.
+    /// Runs that have ended.
     pub done: u64,
     /// Runs that are still to come, at least.
     pub to_come: u64,
-    /// How long these take, as far as is known; `None` before anything has run.
+    /// How long the runs to come take, as far as is known; `None` before anything has run.
     pub left: Option<Duration>,
 }
 
-/// Runs what is still to run. `stopped` says whether to stop; `watch` is told of each step.
+/// Runs everything that has not run yet. `stopped` says whether to stop; `watch` is told about each step.
 ///
 /// # Errors
 /// A row cannot be written.
@@ -126,7 +126,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let runs = Counter::new(0);
         let mut store = Store::open(directory.path(), head()).unwrap();
-        // It is stopped while the third run goes on.
+        // The measurement is stopped during the third run.
         measure(&mut store, &mut Steady(&runs), &|| runs.get() == 3, &mut |_| {}).unwrap();
         assert_eq!(store.rows().len(), 2);
         drop(store);

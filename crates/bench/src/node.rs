@@ -1,4 +1,4 @@
-//! What a node has, by what Linux says, and how fast its cores are, by a benchmark.
+//! What a node has, as Linux reports it, and how fast its cores are, by a benchmark.
 //!
 //! Every core computes at the same time, as the ranks of a job do: the first half of the time a product of
 //! matrices that stay in the first cache, the other half a sum of vectors that no cache holds. A core's speed
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// How many cores these processors are. If nobody says which belong together, each is one.
+/// How many cores these processors are. If Linux does not say which belong together, each counts as one.
 fn cores(own: impl Iterator<Item = usize>, siblings: impl Fn(usize) -> Option<String>) -> u32 {
     let cores = own.map(|cpu| siblings(cpu).unwrap_or_else(|| cpu.to_string()).trim().to_owned());
     let cores: BTreeSet<String> = cores.collect();

@@ -8,13 +8,13 @@ use crate::row::{Quantity, Value};
 #[error("{0}")]
 pub struct OutputError(String);
 
-/// Values that one program may print: more is no result of ours.
+/// Most values that one program may print: more than this is not our output.
 const MOST_VALUES: usize = 1 << 20;
 
 /// All values in the output of a ping-pong, over MPI or TCP, or of operations.
 ///
 /// # Errors
-/// The first line that begins like ours but is malformed, in one sentence; or that there is none.
+/// The first line that begins like ours but is malformed, in one sentence; or a sentence that there is none.
 pub fn values(text: &str) -> Result<Vec<Value>, OutputError> {
     let mut all = Vec::new();
     for line in text.lines() {
@@ -71,10 +71,10 @@ pub fn imb(text: &str) -> Result<Vec<Value>, OutputError> {
     some(all)
 }
 
-/// All values in the output of one of the OSU micro-benchmarks, which tell a latency for each size.
+/// All values in the output of one of the OSU micro-benchmarks, which print a latency for each size.
 ///
 /// # Errors
-/// There is none.
+/// The output contains no value.
 pub fn osu(text: &str) -> Result<Vec<Value>, OutputError> {
     let mut operation = String::new();
     let mut all = Vec::new();
@@ -97,7 +97,7 @@ pub fn osu(text: &str) -> Result<Vec<Value>, OutputError> {
 /// All values in what NetPIPE 3 says on standard error: the best of its trials for each size.
 ///
 /// # Errors
-/// There is none.
+/// The output contains no value.
 pub fn netpipe(text: &str) -> Result<Vec<Value>, OutputError> {
     let value = |line: &str| {
         let (head, time) = line.split_once(" times -->")?;
@@ -152,7 +152,7 @@ fn value(line: &str) -> Option<Value> {
     Value::new(quantity, &numbers)
 }
 
-/// Time and verification of a NAS Parallel Benchmark, from its last table.
+/// Time and verification of a NAS Parallel Benchmark, from the last table that it prints.
 ///
 /// # Errors
 /// What is missing or wrong, in one sentence.

@@ -20,7 +20,7 @@ pub struct KnownLink {
 }
 
 impl KnownLink {
-    /// The link as the limit takes it.
+    /// The link in the form that the limit takes.
     pub fn link(&self) -> Link {
         Link {
             round_trip: std::time::Duration::from_secs_f64(self.round_trip_us / 1e6),
@@ -38,7 +38,7 @@ pub struct Plan {
     pub bench: String,
     /// The matrix.
     pub cells: Vec<Cell>,
-    /// How long it goes on.
+    /// How long the measurement continues.
     pub bounds: Bounds,
     /// Sites and their ranks, as for `causeway run --sites`; empty if the user's command gives them.
     pub sites: String,

@@ -10,20 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a child is polled: short compared with any program that crosses a WAN,
+/// The shortest pause between two polls of a child: a short time compared with any program that crosses a
+/// WAN.
 const POLL: Duration = Duration::from_millis(2);
 
-/// and ever more rarely the longer it runs, within half a percent: polling disturbs what is measured.
+/// The pause is the child's time so far divided by this, up to [`SELDOM`], so that the delay stays within
+/// half a percent: polling disturbs what is measured.
 const POLLS_OF_ELAPSED: u32 = 200;
 const SELDOM: Duration = Duration::from_millis(50);
 
 /// How long a program told to stop may take before it is killed.
 const STOP: Duration = Duration::from_secs(10);
 
-/// What a program left.
+/// What a program has left behind.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// How the program ended.
     pub status: ExitStatus,
     /// Standard output, with bytes that are not UTF-8 replaced.
     pub stdout: String,
@@ -44,46 +46,46 @@ pub enum ProgramError {
         /// What the system said.
         source: io::Error,
     },
-    /// It took longer than allowed and was stopped.
+    /// The program took longer than allowed and was stopped.
     #[error(
         "{command}\n  in {directory} did not end within its deadline of {seconds} s\nstdout:\n{stdout}\nstderr:\n{stderr}"
     )]
     Deadline {
         /// The command line.
         command: String,
-        /// Where it ran.
+        /// The directory in which the program ran.
         directory: String,
         /// Allowed time.
         seconds: u64,
-        /// What it had printed.
+        /// What the program had printed.
         stdout: String,
-        /// Its standard error.
+        /// The program's standard error.
         stderr: String,
     },
-    /// Somebody asked to stop.
+    /// Somebody asked for it to stop.
     #[error("{command}\n  was stopped")]
     Stopped {
         /// The command line.
         command: String,
     },
-    /// It ended with another status than 0.
+    /// The program ended with another status than 0.
     #[error("{command}\n  in {directory} ended with {status}\nstdout:\n{stdout}\nstderr:\n{stderr}")]
     Failed {
         /// The command line.
         command: String,
-        /// Where it ran.
+        /// The directory in which the program ran.
         directory: String,
-        /// How it ended.
+        /// How the program ended.
         status: ExitStatus,
-        /// What it printed.
+        /// What the program printed.
         stdout: String,
-        /// Its standard error.
+        /// The program's standard error.
         stderr: String,
     },
 }
 
 impl ProgramError {
-    /// Why, in one line: for a row, since the whole story is in files.
+    /// Why, in one line for a row; the whole story is in files.
     pub fn reason(&self) -> String {
         match self {
             ProgramError::Io { what, source } => format!("{what}: {source}"),
@@ -107,13 +109,13 @@ impl ProgramError {
     }
 }
 
-/// What a program said last, and why that may not be all.
+/// What a program printed last, and why that may not be all.
 fn said_last(stderr: &str, directory: &str) -> String {
     let mut text = match last_line(stderr) {
         said if said.is_empty() => String::new(),
         said => format!("; it said last: {said}"),
     };
-    // Its outputs are files there.
+    // The programs' outputs are files there.
     if statvfs(directory).is_ok_and(|disk| disk.blocks_available() == 0) {
         text += &format!("; the disk of {directory} is full, so what it said may be lost");
     }
@@ -148,7 +150,7 @@ pub struct Program {
     pub directory: PathBuf,
     /// Time after which it is stopped.
     pub deadline: Duration,
-    /// Becomes true when it is to be stopped before; a signal handler may set it.
+    /// Becomes true when it is to be stopped before its deadline; a signal handler may set it.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -171,7 +173,7 @@ impl Program {
         }
     }
 
-    /// The same, which also ends when `stop` becomes true.
+    /// The same program, which is also stopped when `stop` becomes true.
     pub fn until(self, stop: &Arc<AtomicBool>) -> Program {
         Program {
             stop: Arc::clone(stop),
@@ -204,7 +206,7 @@ impl Program {
         })
     }
 
-    /// Runs it to its end, whatever that is.
+    /// Runs it until it ends, however it ends.
     ///
     /// # Errors
     /// It cannot be started or does not end within its deadline.
@@ -212,7 +214,7 @@ impl Program {
         self.start()?.end()
     }
 
-    /// Runs it to a good end.
+    /// Runs it, and expects it to succeed.
     ///
     /// # Errors
     /// It cannot be started, does not end within its deadline, or ends with another status than 0.
@@ -255,7 +257,7 @@ impl Running {
         })
     }
 
-    /// Waits for a good end.
+    /// Waits for its end, and expects it to have succeeded.
     ///
     /// # Errors
     /// It does not end within its deadline, or ends with another status than 0.
@@ -305,7 +307,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Left early because something else failed: nothing of it may stay.
+        // Left early because something else failed: nothing of it may stay behind.
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();
         }
@@ -353,7 +355,7 @@ mod tests {
             stdout: String::new(),
             stderr: String::new(),
         };
-        // This one never has room.
+        // /proc never has room.
         let reason = failed("/proc").reason();
         assert!(reason.contains("the disk of /proc is full"), "{reason}");
         assert_eq!(failed("/nowhere").reason(), "it ended with exit status: 1");

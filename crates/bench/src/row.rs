@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Quantity {
     /// The operation: `pingpong`, `alltoall`; of an application its name.
     pub operation: String,
-    /// What of it: `one way`, `once` (last end minus first start), `loop` (mean of a rank's own time),
-    /// `run time`.
+    /// Which measure of it: `one way`, `once` (last end minus first start), `loop` (mean of a rank's own
+    /// time), `run time`.
     pub measure: String,
     /// Bytes of a message; `None` if there is no such thing.
     pub size_bytes: Option<u64>,
@@ -37,7 +37,7 @@ impl Value {
     }
 }
 
-/// What TCP between the sites did in a run: differences of counters, summed over all that count.
+/// What TCP between the sites did in a run: differences of counters, summed over everything that counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Segments sent.
@@ -59,7 +59,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// What has happened since an earlier reading. A counter that went back belongs to another connection.
+    /// What has happened since an earlier reading. A counter that has gone down belongs to another
+    /// connection.
     pub fn since(self, earlier: Network) -> Network {
         let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Network {
@@ -114,12 +115,12 @@ impl Network {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result")]
 pub enum Outcome {
-    /// It gave values.
+    /// The run gave values.
     Measured {
-        /// There is at least one.
+        /// The values, at least one.
         values: Vec<Value>,
     },
-    /// It crashed, took too long or printed no result.
+    /// The run crashed, took too long or printed no result.
     Failed {
         /// One line.
         reason: String,
@@ -134,7 +135,7 @@ pub struct Row {
     pub cell: Cell,
     /// The number of this run of the cell, from 0.
     pub run: u32,
-    /// How long it took with start and end of the job, in seconds.
+    /// How long it took, including the start and end of the job, in seconds.
     pub seconds: f64,
     /// What TCP did meanwhile, if it can be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use crate::row::{Quantity, Row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Failures after which a cell that never succeeded is left.
+/// Failures after which a cell that has never succeeded is given up.
 const FAILURES: u32 = 2;
 
 /// How long the matrix goes on.
@@ -22,7 +22,7 @@ pub struct Bounds {
     pub most: u32,
     /// A cell leaves when each of its intervals is at most this share of its median, to either side.
     pub narrow: f64,
-    /// Where the random numbers of the bootstrap begin.
+    /// The seed of the bootstrap's random numbers.
     pub seed: u64,
 }
 
@@ -36,7 +36,7 @@ pub fn next(cells: &[Cell], rows: &[Row], bounds: &Bounds) -> Option<(usize, u32
     open.min().map(|(runs, at)| (at, runs))
 }
 
-/// Runs that are still to come, at least: of each cell in the order of `cells`.
+/// Runs that are still to come, at least, for each cell in the order of `cells`.
 pub fn to_come(cells: &[Cell], rows: &[Row], bounds: &Bounds) -> Vec<u32> {
     let all = cells.iter().map(|cell| {
         let (runs, left) = state(cell, rows, bounds);
@@ -87,7 +87,7 @@ mod tests {
         seed: 1,
     };
 
-    /// Runs all that is to be run; `run` gives each result. Returns the ways in their order.
+    /// Runs everything that is to be run; `run` gives each result. Returns the ways in their order.
     fn play(cells: &[Cell], mut run: impl FnMut(Way, u32) -> Row) -> Vec<(Way, u32)> {
         let mut rows = Vec::new();
         let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! The directory of a measurement: what was asked for, and every row, written as soon as it is there.
+//! The directory of a measurement: what was asked for, and every row, written as soon as it exists.
 //!
 //! `plan.json` is written first. `rows.jsonl` gets a line for each run and is flushed to disk, so that a
 //! measurement that was interrupted goes on where it stopped. `rows.csv`, `summary.csv` and `summary.json`
@@ -20,14 +20,14 @@ pub enum StoreError {
     /// A file.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// A file that is not ours, or was cut.
+    /// A file that is not ours, or was truncated.
     #[error("{}, line {line}: {why}", path.display())]
     Content {
         /// Which file.
@@ -37,7 +37,7 @@ pub enum StoreError {
         /// The fault.
         why: String,
     },
-    /// Another measurement.
+    /// The directory contains another measurement.
     #[error("{} holds another measurement ({made_by}); name another directory with --out, or remove it", path.display())]
     Other {
         /// The directory.
@@ -45,7 +45,7 @@ pub enum StoreError {
         /// The command that made it.
         made_by: String,
     },
-    /// Somebody writes there now.
+    /// Another process is writing there.
     #[error("{} is in use by another measurement", .0.display())]
     Busy(PathBuf),
 }
@@ -56,13 +56,13 @@ pub struct Store {
     directory: PathBuf,
     head: Head,
     rows: Vec<Row>,
-    /// Also the lock.
+    /// The file of rows, which is also the lock.
     file: File,
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Not by closing alone: a process that is just being started has the file, too, until its exec.
+        // Not by closing alone: a process that is just being started shares the file until its exec.
         let _ = self.file.unlock();
     }
 }
@@ -73,7 +73,7 @@ fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreE
 }
 
 fn put(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    // Written under another name and renamed: nobody reads half of it, even if the disk is full.
+    // Written under another name and renamed, so that nobody reads half of it, even if the disk is full.
     let part = path.with_extension("part");
     let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
     put.map_err(|error| {
@@ -92,7 +92,7 @@ fn content(path: &Path, line: usize) -> impl FnOnce(serde_json::Error) -> StoreE
 }
 
 /// The rows of a directory. A last line without its end was being written when the machine stopped: it is
-/// left out, and its length returned second.
+/// left out, and its length is the second value.
 fn read_rows(path: &Path) -> Result<(Vec<Row>, usize), StoreError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -173,15 +173,15 @@ impl Store {
         &self.head
     }
 
-    /// All rows so far, those of earlier sittings first.
+    /// All rows so far, those of earlier runs of the command first.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// Adds a row, on disk when this returns.
+    /// Adds a row, which is on disk when this returns.
     ///
     /// # Errors
-    /// It cannot be written; what was there before stays as it is.
+    /// The row cannot be written; what was there before stays as it is.
     pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
         let path = self.directory.join(ROWS);
         let mut line = serde_json::to_vec(&row).map_err(content(&path, self.rows.len() + 1))?;

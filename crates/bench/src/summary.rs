@@ -11,7 +11,7 @@ use crate::schedule::medians;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// One cell and quantity.
+/// The values of one cell and quantity.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
     /// See [`Cell`].
@@ -83,14 +83,14 @@ pub struct Signals {
     pub gateways_seconds: Option<f64>,
 }
 
-/// Everything.
+/// Everything that a measurement shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summaries {
     /// All cells and quantities that have a value.
     pub entries: Vec<Entry>,
     /// Cells in whose runs TCP was seen.
     pub network: Vec<Signals>,
-    /// One for each ping-pong over several sizes.
+    /// One fit for each ping-pong over several sizes.
     pub fits: Vec<Fit>,
     /// Cells with a run that failed: how often, and why the last time.
     pub failures: Vec<(Cell, usize, String)>,
@@ -124,8 +124,9 @@ impl Summaries {
         }
     }
 
-    /// The cell that another is compared with: the first of its program, MPI, traffic and lab, or of all labs
-    /// if its own has no other; between sites, if one is. `None` for the base itself.
+    /// The cell that another is compared with: the first of its program, MPI, traffic and lab, or the first
+    /// over all labs if its own lab has no other; a cell between sites is preferred. `None` for the base
+    /// itself.
     pub fn base<'a>(cells: &'a [Cell], cell: &Cell) -> Option<&'a Cell> {
         let like = |other: &&Cell| {
             other.program == cell.program && other.mpi == cell.mpi && other.traffic == cell.traffic
@@ -247,7 +248,7 @@ fn entry(
     })
 }
 
-/// Runs of the same number followed each other: their ratio is free of the machine's drift.
+/// Divides runs of the same number, which followed each other: the ratio is free of the machine's drift.
 fn ratios(quantity: &Quantity, own: &[&Row], base: &[&Row]) -> Vec<f64> {
     let median = |row: &Row| {
         let mut values = row.values().iter();

@@ -18,7 +18,7 @@ impl Table {
         }
     }
 
-    /// Markdown that is also aligned for reading as it stands.
+    /// Markdown that is also aligned, to be read as it stands.
     pub fn markdown(&self) -> String {
         let widths: Vec<usize> = (0..self.head.len())
             .map(|column| {

@@ -1,11 +1,11 @@
-//! Sends messages to and fro over TCP, without an MPI: what the path gives by itself. Also keeps a link busy
-//! meanwhile.
+//! Sends messages back and forth over TCP, without an MPI, to see what the path gives by itself. Also keeps a
+//! link busy beside other measurements.
 //!
 //! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
 //!
 //! A connection begins with a proof of each rank that it knows the job's token, so that nobody else who finds
 //! the port, or listens there first, is taken for a rank: a nonce of 16 bytes each way, then a tag of 8 bytes
-//! over both ([`causeway_wire::proof`]). Before each series goes its head: the size and the number of
+//! over both ([`causeway_wire::proof`]). Each series is preceded by its head: the size and the number of
 //! messages, eight bytes each, little-endian.
 
 use causeway_mpis::names::RANKS;
@@ -15,7 +15,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// The other rank may be started a little later.
+/// How long to wait for the other rank, which may be started a little later.
 const START: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -25,22 +25,22 @@ const WARM_UP: u64 = 5;
 /// Rounds that a median needs, however long they take.
 const LEAST: u64 = 5;
 
-/// The longest message. A peer that asks for a longer one is no rank of ours.
+/// The longest message. A peer that asks for a longer one is not one of our ranks.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Makes each proof a new one: an old one does not fit it.
+/// Makes each proof different, so that an old one cannot be used again.
 const NONCE_BYTES: usize = 16;
 
-/// A peer that has proved nothing after this time makes way for the next one.
+/// How long a peer may take to prove something; after this, it makes way for the next one.
 const PROOF_COMES: Duration = Duration::from_secs(1);
 
-/// One write of a flow.
+/// The size of one write of a flow.
 const FLOW_BYTES: usize = 256 << 10;
 
 /// Names what is measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Bytes of a message, each at least 1.
+    /// Sizes of messages in bytes, each at least 1.
     pub sizes: Vec<u64>,
     /// Rounds of each size, at most.
     pub count: u32,
@@ -62,7 +62,7 @@ pub fn rank() -> Option<u32> {
 /// # Errors
 /// The system refuses.
 pub fn stay_on_core(is_first: bool) -> Result<(), Error> {
-    // All of the host: a launcher may have bound this process to one of them.
+    // Among all cores of the host, because a launcher may have bound this process to one of them.
     let cores = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_CONF)?.unwrap_or(1);
     let last = usize::try_from(cores).unwrap_or(1).max(1) - 1;
     let mut set = nix::sched::CpuSet::new();
@@ -73,8 +73,8 @@ pub fn stay_on_core(is_first: bool) -> Result<(), Error> {
     )?)
 }
 
-/// Measures the sizes in turn; `each` gets the one-way times of a size, in microseconds: half of each round
-/// trip.
+/// Measures the sizes in turn; `each` receives the one-way times of a size, in microseconds: half of each
+/// round trip.
 ///
 /// # Errors
 /// The connection ended or broke.
@@ -115,7 +115,7 @@ fn series(stream: &TcpStream, size: u64, rounds: u64, idle: Duration) -> Result<
 /// Sends back what arrives, until the other end has ended.
 ///
 /// # Errors
-/// The connection broke, or what arrives is no series.
+/// The connection broke, or what arrives is not a series.
 pub fn send_back(stream: &TcpStream) -> Result<(), Error> {
     stream.set_nonblocking(true)?;
     let mut head = [0; 16];
@@ -145,10 +145,10 @@ fn message_bytes(size: u64) -> Result<usize, Error> {
     })
 }
 
-/// Sends over `flows` connections as fast as they go, until one of them ends.
+/// Sends over `flows` connections as fast as possible, until one of them ends.
 ///
 /// # Errors
-/// No connection, or one that broke.
+/// No connection could be opened, or one broke.
 pub fn flood(to: &str, token: &Token, flows: usize) -> Result<(), Error> {
     let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to, token)).collect();
     let buffer = vec![0x5a; FLOW_BYTES];
@@ -164,7 +164,7 @@ pub fn flood(to: &str, token: &Token, flows: usize) -> Result<(), Error> {
 /// Reads from `flows` connections until they end; calls `all_there` when each has begun.
 ///
 /// # Errors
-/// It cannot listen.
+/// This process cannot listen at the port.
 pub fn drain(port: u16, token: &Token, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     std::thread::scope(|scope| {
@@ -177,7 +177,7 @@ pub fn drain(port: u16, token: &Token, flows: usize, all_there: impl FnOnce()) -
     })
 }
 
-/// Takes a message; false at the end of what arrives.
+/// Reads a message; false if nothing more arrives.
 fn take(mut stream: &TcpStream, message: &mut [u8]) -> Result<bool, Error> {
     let mut got = 0;
     while got < message.len() {
@@ -203,10 +203,10 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for a connection to `port` of a rank that knows the token.
+/// Waits on `port` for a connection from a rank that knows the token.
 ///
 /// # Errors
-/// It cannot listen.
+/// This process cannot listen at the port.
 pub fn accept(port: u16, token: &Token) -> Result<TcpStream, Error> {
     next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, token)
 }
@@ -242,7 +242,7 @@ pub fn connect(to: &str, token: &Token) -> Result<TcpStream, Error> {
     }
 }
 
-/// Which end of a connection proves; so that no proof can be sent back.
+/// Which end of a connection makes a proof, so that no proof can be sent back as one's own.
 #[derive(Clone, Copy)]
 enum End {
     Connects,
@@ -258,7 +258,7 @@ impl End {
     }
 }
 
-/// Proves to the other end that this one knows the token, and has it do the same.
+/// Proves to the other end that this one knows the token, and has the other prove it, too.
 fn prove(mut stream: &TcpStream, token: &Token, end: End, patience: Duration) -> Result<(), Error> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(patience))?;
@@ -319,7 +319,7 @@ mod tests {
         let _silent = TcpStream::connect(&to).unwrap();
         let echo = TcpStream::connect(&to).unwrap();
         std::thread::scope(|scope| {
-            // Sends back what it hears, the proof too.
+            // Sends back whatever it receives, including the proof.
             scope.spawn(|| std::io::copy(&mut &echo, &mut &echo));
             let stranger = scope.spawn(|| connect(&to, &others).unwrap_err());
             let rank = scope.spawn(|| connect(&to, &ours).unwrap());
@@ -328,7 +328,7 @@ mod tests {
                 taken.peer_addr().unwrap(),
                 rank.join().unwrap().local_addr().unwrap()
             );
-            // It may come after the rank, and finds nobody then.
+            // The stranger may arrive after the rank, and then finds nobody.
             drop((taken, listener));
             stranger.join().unwrap();
         });

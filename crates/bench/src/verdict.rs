@@ -6,12 +6,12 @@ use crate::row::Quantity;
 use crate::samples::median;
 use crate::summary::Summaries;
 
-/// Operations in which one rank sends to all, or all to one. Their ranks run ahead of each other in a loop,
-/// each by what the MPI buffers.
+/// Operations in which one rank sends to all, or all to one. In a loop, their ranks run ahead of each other
+/// by as much as the MPI buffers.
 const ROOTED: [&str; 5] = ["bcast", "gather", "gatherv", "scatter", "reduce"];
 
-/// Whether two conditions can be compared by this quantity. A rooted operation in a loop tells how far ranks
-/// run ahead, and not how long the operation takes.
+/// Whether two conditions can be compared by this quantity. The loop time of a rooted operation says how far
+/// ranks run ahead, not how long the operation takes.
 pub fn is_comparable(quantity: &Quantity) -> bool {
     let is_rooted = || ROOTED.contains(&quantity.operation.to_lowercase().as_str());
     quantity.measure != "loop" || !is_rooted()

@@ -2,7 +2,7 @@
 //!
 //! A program that runs over two sites computes, waits for round trips, and waits for bytes that cross. So it
 //! takes own + trips x R + bytes / B on a link of round trip R and rate B. Waits that overlap with computing
-//! cost nothing and are not seen. Three links tell the three figures apart.
+//! cost nothing and are not seen. Times over three links determine the three figures.
 
 use crate::limit::Link;
 use crate::samples;
@@ -15,13 +15,13 @@ pub const NEAR: Link = Link {
     rate_bits_per_second: 1e9,
 };
 
-/// As fast as [`NEAR`], and further.
+/// As fast as [`NEAR`], but further.
 pub const FAR: Link = Link {
     round_trip: Duration::from_millis(21),
     rate_bits_per_second: 1e9,
 };
 
-/// As near as [`NEAR`], and slower.
+/// As near as [`NEAR`], but slower.
 pub const THIN: Link = Link {
     round_trip: Duration::from_millis(1),
     rate_bits_per_second: 2e8,
@@ -38,8 +38,8 @@ pub struct Round {
     pub thin: f64,
 }
 
-/// A figure of several rounds, with the interval that holds the true one in 95 of 100 measurements, where
-/// noise is normal (Student's t). One round has no such interval: its ends are infinite.
+/// A figure from several rounds, with an interval that contains the true value in 95 of 100 measurements if
+/// the noise is normal (Student's t). One round has no such interval: its ends are infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Median of the rounds; 0 if it is less.
@@ -63,7 +63,7 @@ fn upper_end<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
 /// What a program needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Needs {
-    /// Seconds that no link shortens: computing, starting, and what crosses inside sites.
+    /// Seconds that no link shortens: for computing, for starting, and for what crosses inside sites.
     pub own_seconds: f64,
     /// Round trips that it waits for, one after the other. A message one way is half of one.
     pub trips: Figure,
@@ -82,7 +82,8 @@ impl Figure {
         })
     }
 
-    /// Whether its rounds distinguish it from 0. One round does not show how sure it is, and is believed.
+    /// Whether its rounds distinguish it from 0. A single round does not show how certain it is, and is
+    /// believed.
     pub fn is_told(&self) -> bool {
         self.median > 0.0 && (self.least > 0.0 || !self.has_interval())
     }
@@ -98,7 +99,8 @@ impl Figure {
     }
 }
 
-/// The 97.5th percentile of Student's t with 1, 2, 3 ... degrees of freedom. With more it is hardly less.
+/// The 97.5th percentile of Student's t with 1, 2, 3 ... degrees of freedom. With more degrees it is hardly
+/// less.
 const STUDENT: [f64; 20] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086,
@@ -115,7 +117,7 @@ fn half_width(values: &[f64], mean: f64) -> f64 {
 }
 
 impl Needs {
-    /// Takes rounds of runs; `None` without one.
+    /// Computes them from rounds of runs; `None` if there are none.
     pub fn of(rounds: &[Round]) -> Option<Needs> {
         let further = (FAR.round_trip - NEAR.round_trip).as_secs_f64();
         let slower = 8.0 / THIN.rate_bits_per_second - 8.0 / NEAR.rate_bits_per_second;
@@ -143,14 +145,15 @@ impl Needs {
         self.own_seconds + self.waits(link)
     }
 
-    /// Seconds over two sites with twice the ranks, where these halve what it computes and wait as often.
+    /// Seconds over two sites with twice the ranks, if each rank then computes half as much and waits as
+    /// often.
     pub fn seconds_with_twice_the_ranks(&self, link: Link) -> f64 {
         self.own_seconds / 2.0 + self.waits(link)
     }
 
     /// The longest round trip in seconds with which twice the ranks over two sites take less than `one_site`
-    /// seconds at this rate: `None` if there is none. A value is infinite if the program waits for no round
-    /// trip, by the median of its rounds, the upper or the lower end of the interval.
+    /// seconds at this rate: `None` if there is none. The three values belong to the median and to either end
+    /// of the interval; a value is infinite if, by that one, the program waits for no round trip.
     pub fn longest_round_trip(&self, one_site: f64, rate_bits_per_second: f64) -> Option<Figure> {
         let at_once = Link {
             round_trip: Duration::ZERO,
@@ -214,7 +217,7 @@ mod tests {
 
     #[test]
     fn noise_is_no_wait_however_its_median_lies() {
-        // Rounds that differ by 0.1 s, with a program that waits for no byte.
+        // Rounds that differ by 0.1 s, with a program that does not wait for bytes.
         let noisy = |noise: f64| Round {
             thin: 2.1 + noise,
             ..Round {

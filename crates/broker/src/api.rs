@@ -14,13 +14,13 @@ use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// Longest body of a request with a list in it ([`SYNC`]: nodes, [`REVOCATIONS`] and [`RECORDS`]: sites), and
-/// of any other.
+/// Longest body of a request that contains a list ([`SYNC`]: nodes, [`REVOCATIONS`] and [`RECORDS`]: sites),
+/// and of any other request.
 pub const MAX_LIST_BODY: usize = 1024 * 1024;
 /// See [`MAX_LIST_BODY`].
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// Longest an idle [`SYNC`] waits for something to tell.
+/// The longest time for which an idle [`SYNC`] waits for something to report.
 pub const MAX_WAIT_SECONDS: u64 = 30;
 
 /// Longest message between gateways, and its kind.
@@ -30,14 +30,14 @@ pub const MAX_KIND: usize = 32;
 
 /// Longest name of a job, in bytes.
 pub const MAX_JOB_NAME: usize = 128;
-/// Sites that a job names.
+/// Most sites that a job names.
 pub const MAX_JOB_SITES: usize = 1000;
-/// Records of one [`RECORDS`], and of its answer.
+/// Most records in one [`RECORDS`] request, and in its answer.
 pub const MAX_RECORDS: usize = 1000;
-/// Addresses that one [`REACH`] tries.
+/// Most addresses that one [`REACH`] tries.
 pub const MAX_REACH: usize = 4;
 
-/// Paths.
+/// Paths of the requests.
 pub const TIME: &str = "/v1/time";
 /// See [`EnrolRequest`].
 pub const ENROL: &str = "/v1/enrol";
@@ -45,7 +45,7 @@ pub const ENROL: &str = "/v1/enrol";
 pub const RENEW: &str = "/v1/renew";
 /// See [`SyncRequest`].
 pub const SYNC: &str = "/v1/sync";
-/// A [`SignedRevocations`] that the last answer wanted; the answer is [`Done`].
+/// A [`SignedRevocations`] that the last answer asked for; the answer is [`Done`].
 pub const REVOCATIONS: &str = "/v1/revocations";
 /// See [`RecordsRequest`].
 pub const RECORDS: &str = "/v1/records";
@@ -66,7 +66,7 @@ pub trait Checked {
     /// Looks for a mistake, and describes it in one sentence.
     ///
     /// # Errors
-    /// The sentence.
+    /// The mistake, as that sentence.
     fn check(&self) -> Result<(), TextError>;
 }
 
@@ -91,11 +91,11 @@ pub enum ErrorKind {
     TooLarge,
     /// A body did not arrive in time.
     TooSlow,
-    /// There are too many of something; later there may not be.
+    /// There are too many of something; a later try may succeed.
     Busy,
-    /// The token was good until a moment ago.
+    /// The token was valid until recently.
     TokenExpired,
-    /// Somebody has joined with this token.
+    /// Somebody has already joined with this token.
     TokenUsed,
     /// No such token was ever given.
     TokenForged,
@@ -103,13 +103,13 @@ pub enum ErrorKind {
     TokenOtherGrid,
     /// No certificate was shown.
     NoCertificate,
-    /// The certificate's time has not come, by the broker's clock.
+    /// The certificate is not valid yet, by the broker's clock.
     NotYetValid,
-    /// The certificate's time is over, by the broker's clock.
+    /// The certificate is no longer valid, by the broker's clock.
     Expired,
     /// The certificate is void.
     Revoked,
-    /// The caller has no right to it.
+    /// The caller has no right to what it asks for.
     NotYours,
     /// Another site has these addresses or nodes.
     Overlap,
@@ -126,7 +126,7 @@ pub enum ErrorKind {
 pub struct TimeAnswer {
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
-    /// The broker's program.
+    /// The version of the broker's program.
     pub version: String,
 }
 
@@ -164,11 +164,11 @@ pub struct RenewRequest {
 pub struct CertificateAnswer {
     /// The certificate, as PEM.
     pub certificate: String,
-    /// The authority's, as PEM.
+    /// The certificate of the authority, as PEM.
     pub authority: String,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
-    /// In a grid of several brokers: these, and how the site joined.
+    /// The brokers of a grid that has several, and how the site joined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<SignedRecord>,
 }
@@ -177,10 +177,10 @@ pub struct CertificateAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRequest {
-    /// The gateway's own record, whenever it differs from what this broker was told last; always the first
-    /// time.
+    /// The gateway's own record, whenever it differs from what this broker was told last; always in the first
+    /// request.
     pub record: Option<Record>,
-    /// Random, of this start of the gateway, 32 hexadecimal digits; the record has the same.
+    /// Random, chosen anew at each start of the gateway, 32 hexadecimal digits; the record contains the same.
     pub instance: String,
     /// What the gateway knows; `None` at first.
     pub since: Option<Since>,
@@ -192,10 +192,10 @@ pub struct SyncRequest {
     pub messages_until: u64,
     /// How busy it is as a relay, 0 to 1000.
     pub load: u32,
-    /// Longest to wait when there is nothing to tell; [`MAX_WAIT_SECONDS`] at most.
+    /// Longest time to wait when there is nothing to report; at most [`MAX_WAIT_SECONDS`].
     pub wait_seconds: u64,
-    /// How many of the broker's [`RECORDS`] it has fetched, once the broker has said that there are some. The
-    /// answer does not wait where there are more.
+    /// How many of the broker's [`RECORDS`] it has fetched, once the broker has said that there are some. If
+    /// there are more, the answer does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
 }
@@ -204,7 +204,7 @@ pub struct SyncRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
-    /// Random, of this start of the broker: numbers of another start mean nothing.
+    /// Random, chosen anew at each start of the broker: numbers from another start mean nothing.
     pub history: String,
     /// Changes up to this one are known.
     pub revision: u64,
@@ -226,16 +226,17 @@ pub struct Record {
     pub udp_port: Option<u16>,
     /// Its compute nodes.
     pub nodes: Vec<Node>,
-    /// Its addresses may be those of other sites that set this, too: the grid then knows it by virtual ones.
+    /// Whether other sites that set this, too, may have the same addresses: the grid then knows each by
+    /// virtual ones.
     pub overlap_ok: bool,
-    /// The virtual ranges that it asks for, one for each of `subnets` and as large; empty: any.
+    /// The virtual ranges that it asks for, one for each of `subnets` and of the same size; empty: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub virtual_subnets: Vec<Subnet>,
-    /// The gateway's program.
+    /// The version of the gateway's program.
     pub version: String,
 }
 
-/// How other gateways may meet one.
+/// How other gateways may meet a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reach {
@@ -243,9 +244,9 @@ pub struct Reach {
     pub public: Vec<SocketAddr>,
     /// Ports that its site's firewall lets in, first and last.
     pub ports: Option<(u16, u16)>,
-    /// Nothing can be dialled.
+    /// Whether the gateway cannot be dialled at all.
     pub outbound_only: bool,
-    /// It carries streams of other sites.
+    /// Whether the gateway carries streams of other sites.
     pub relay_willing: bool,
 }
 
@@ -253,11 +254,11 @@ pub struct Reach {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// The name its site's remote shell knows.
+    /// The name by which its site's remote shell knows it.
     pub name: String,
     /// Its addresses in the site.
     pub addresses: Vec<IpAddr>,
-    /// Processes it takes.
+    /// How many processes the node runs.
     #[serde(default = "one")]
     pub slots: u32,
 }
@@ -266,28 +267,29 @@ fn one() -> u32 {
     1
 }
 
-/// An empty answer: the request was taken.
+/// An empty answer: the request was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {}
 
 /// Answer to [`SyncRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncAnswer {
-    /// The state that this answer brings the caller to.
+    /// The point in the broker's history to which this answer brings the caller.
     pub now: Since,
-    /// The list of members begins anew: forget those that are not in this answer and its continuations.
+    /// Whether the list of members begins anew: then forget the members that are not in this answer or its
+    /// continuations.
     pub full: bool,
-    /// There is more: ask again at once.
+    /// Whether there is more: then ask again at once.
     pub more: bool,
     /// Members that are new or changed.
     pub members: Vec<Member>,
     /// Sites that are no longer members.
     pub removed: Vec<String>,
-    /// Revocations, where they are later than the known ones.
+    /// Revocations, if the broker has a later list than the caller.
     pub revocations: Option<SignedRevocations>,
-    /// The broker lacks what the gateway knows: send it to [`REVOCATIONS`].
+    /// Whether the broker lacks revocations that the gateway knows: then send them to [`REVOCATIONS`].
     pub wants_revocations: bool,
-    /// The broker lacks the gateway's own record: send it.
+    /// Whether the broker lacks the gateway's own record: then send it.
     pub wants_record: bool,
     /// Messages of other gateways, in the order of their numbers.
     pub messages: Vec<Message>,
@@ -300,25 +302,25 @@ pub struct SyncAnswer {
     pub records: Option<u64>,
 }
 
-/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: the caller gives records
-/// that the broker lacks, and gets those that it lacks itself.
+/// `POST /v1/records`, by a site or another broker, in a grid of several brokers: the caller sends records
+/// that the broker lacks, and receives those that it lacks itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordsRequest {
-    /// What the caller has been told; `None` at first.
+    /// The point up to which the caller has been told; `None` at first.
     pub since: Option<Since>,
-    /// Records of the caller, each after that of the broker that signed it.
+    /// Records that the caller has, each after the record of the broker that signed it.
     pub records: Vec<SignedRecord>,
 }
 
-/// Answer to [`RecordsRequest`], once its records are on the disk.
+/// Answer to [`RecordsRequest`], sent once the caller's records are on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordsAnswer {
-    /// Where in the broker's log of records this brings the caller.
+    /// The position in the broker's log of records to which this brings the caller.
     pub now: Since,
-    /// Records after what the caller knew; some of them may be the caller's own.
+    /// Records that follow those the caller knew; some of them may be the caller's own.
     pub records: Vec<SignedRecord>,
-    /// There are more: ask again at once.
+    /// Whether there are more: then ask again at once.
     pub more: bool,
 }
 
@@ -327,18 +329,19 @@ pub struct RecordsAnswer {
 pub struct Member {
     /// Its name, as its certificate has it.
     pub site: String,
-    /// What it says of itself.
+    /// What it announces about itself.
     pub record: Record,
-    /// The virtual ranges of its subnets, in their order; empty where the grid knows the real ones.
+    /// The virtual ranges of its subnets, in their order; empty if the grid knows the real ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub virtual_subnets: Vec<Subnet>,
-    /// Where it speaks from, as the broker sees it.
+    /// The address that it speaks from, as the broker sees it.
     pub observed: Option<SocketAddr>,
     /// When it last spoke, in seconds since 1970.
     pub last_seen: u64,
     /// Serial number of its certificate, in hexadecimal.
     pub serial: String,
-    /// When that begins, in seconds since 1970: a revocation ends what began until then.
+    /// When that certificate begins, in seconds since 1970: a revocation voids certificates that began before
+    /// it.
     pub not_before: u64,
 }
 
@@ -360,12 +363,12 @@ pub struct Message {
     pub number: u64,
     /// Who sent it, as their certificate has it.
     pub from: String,
-    /// Where the broker saw the sender; a broker of an earlier version does not tell.
+    /// The address at which the broker saw the sender; a broker of an earlier version does not report it.
     #[serde(default)]
     pub seen: Option<IpAddr>,
     /// What it is about.
     pub kind: String,
-    /// Text of the gateways' own.
+    /// A text whose form is the gateways' own business.
     pub body: String,
 }
 
@@ -375,9 +378,9 @@ pub struct Message {
 pub struct SendRequest {
     /// The other site.
     pub to: String,
-    /// What it is about.
+    /// The kind of message, which says what it is about.
     pub kind: String,
-    /// Text of the gateways' own.
+    /// A text whose form is the gateways' own business.
     pub body: String,
 }
 
@@ -392,7 +395,7 @@ pub struct ReachRequest {
 /// Answer to [`ReachRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReachAnswer {
-    /// One for each address.
+    /// One result for each address.
     pub results: Vec<Reached>,
     /// Where the request came from.
     pub observed: SocketAddr,
@@ -403,9 +406,9 @@ pub struct ReachAnswer {
 pub struct Reached {
     /// The address.
     pub address: SocketAddr,
-    /// A connection came up.
+    /// Whether a connection came up.
     pub reached: bool,
-    /// The reason, where it is not.
+    /// The reason, if it could not be dialled.
     pub reason: Option<String>,
 }
 
@@ -413,22 +416,22 @@ pub struct Reached {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum JobsRequest {
-    /// One begins at the asking site.
+    /// A job begins at the asking site.
     Start(JobStart),
-    /// One of the asking site has ended.
+    /// A job of the asking site has ended.
     End {
-        /// Its number.
+        /// The job's number.
         id: String,
     },
-    /// Nothing changes.
+    /// Only lists the jobs.
     List {},
 }
 
-/// A job that begins. Its token is nobody's business but the gateways'.
+/// A job that begins. Its token is not sent: only gateways may know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobStart {
-    /// Chosen by the gateway, once: 32 hexadecimal digits at most. Not the job's token.
+    /// An id that the gateway chose, once: 32 hexadecimal digits at most. It is not the job's token.
     pub id: String,
     /// What runs.
     pub name: String,
@@ -436,7 +439,7 @@ pub struct JobStart {
     pub sites: Vec<String>,
     /// Its processes; 0 if unknown.
     pub ranks: u32,
-    /// How long it has run at this time; not 0 where the broker was away when it began.
+    /// How long it has run at this time; not 0 if the broker was away when it began.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub age_seconds: u64,
 }
@@ -448,9 +451,9 @@ fn is_zero(number: &u64) -> bool {
 /// Answer to [`JobsRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobsAnswer {
-    /// Jobs of the asking site and, in a list, those of the others, in the order of their beginning.
+    /// Jobs of the asking site and, in a list, those of the others, in the order in which they began.
     pub jobs: Vec<Job>,
-    /// Jobs of others for which a list had no room.
+    /// Number of other sites' jobs for which a list had no room.
     #[serde(default)]
     pub left_out: usize,
 }
@@ -460,7 +463,7 @@ pub struct JobsAnswer {
 pub struct Job {
     /// Where it was started.
     pub from: String,
-    /// Which gateway started it: its end ends the job.
+    /// The start of the gateway that started it: when that gateway ends, so does the job.
     pub instance: String,
     /// What runs where.
     pub job: JobStart,
@@ -480,13 +483,13 @@ pub struct RelaysAnswer {
 pub struct Relay {
     /// Its site.
     pub site: String,
-    /// Where to dial it.
+    /// Addresses at which to dial the site.
     pub addresses: Vec<SocketAddr>,
-    /// 0 to 1000.
+    /// Its load, 0 to 1000.
     pub load: u32,
 }
 
-/// Makes a random name of 128 bits: a gateway's start, a broker's history.
+/// Makes a random name of 128 bits, for a start of a gateway or the history of a broker.
 ///
 /// # Errors
 /// No random numbers.

@@ -19,32 +19,32 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use time::OffsetDateTime;
 
-/// How long a certificate lives unless the broker's configuration says otherwise: a stolen one dies by
+/// How long a certificate is valid unless the broker's configuration says otherwise: a stolen one expires by
 /// itself, and a gateway may be switched off for a holiday.
 pub const LIFE_SECONDS: u64 = 30 * 86_400;
 
-/// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart take
+/// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart accept
 /// each other's.
 pub const BACKDATED_SECONDS: u64 = 300;
 
-/// The authority outlives its grid; to change it is to make a new grid.
+/// The authority outlives its grid: a new authority would be a new grid.
 const AUTHORITY_LIFE_SECONDS: u64 = 20 * 365 * 86_400;
 
-/// The same for an authority: what a broker certifies begins by the clock of another host than the one on
-/// which its authority was made.
+/// How much earlier an authority begins: what a broker certifies begins by the clock of a different host from
+/// the one on which its authority was made.
 const AUTHORITY_BACKDATED_SECONDS: u64 = 86_400;
 
 /// Files in a grid's directory.
 pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
 pub(crate) const KEY_FILE: &str = "ca.key";
-/// The same of a broker's own authority, in a grid of several brokers.
+/// The files of a broker's own authority, in a grid of several brokers.
 pub(crate) const OWN_CERTIFICATE_FILE: &str = "broker-ca.pem";
 pub(crate) const OWN_KEY_FILE: &str = "broker-ca.key";
 
-/// Longest certificate request and certificate, as PEM: with P-256 keys they have a quarter of that.
+/// Longest certificate request and certificate, as PEM: with P-256 keys they take a quarter of that.
 pub const MAX_PEM: usize = 4096;
 
-/// The certificate authority with its private key: the grid's, or a broker's own one, which the grid's has
+/// The certificate authority with its private key: the grid's, or one of a broker's own that the grid's has
 /// certified.
 pub struct Authority {
     grid: String,
@@ -69,7 +69,7 @@ pub struct Issued {
     pub not_after: u64,
 }
 
-/// Why there is no authority, or no certificate of it.
+/// Why there is no authority, or no certificate from it.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// A file.
@@ -84,10 +84,10 @@ pub enum AuthorityError {
     /// The two files are not of one authority.
     #[error("{0} is not the key of {1}")]
     Mismatch(&'static str, &'static str),
-    /// The broker's own one is not of this grid.
+    /// The broker's own authority is not of this grid.
     #[error("{OWN_CERTIFICATE_FILE} is not signed by the grid's authority, {CERTIFICATE_FILE}")]
     NotOfGrid,
-    /// The bytes are no request, or ask for a key of another kind.
+    /// The bytes are not a request, or ask for a key of another kind.
     #[error("the certificate request is refused: {0}")]
     Request(&'static str),
 }
@@ -96,13 +96,13 @@ impl Authority {
     /// Makes the authority of a new grid.
     ///
     /// # Errors
-    /// The name is invalid; no random numbers.
+    /// The name is invalid, or there are no random numbers.
     pub fn create(grid: &str, clock: &Clock) -> Result<Authority, AuthorityError> {
         if !grid::is_site_name(grid) {
             return Err(AuthorityError::Name(grid.to_owned()));
         }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        // One more authority below it: a broker's own.
+        // This allows one more authority below it: a broker's own.
         let params = authority_params(&format!("Causeway grid {grid}"), 1, clock.now())?;
         let made = params.self_signed(&key)?;
         Ok(Authority {
@@ -115,10 +115,10 @@ impl Authority {
         })
     }
 
-    /// Makes the own authority of a broker, which this one certifies.
+    /// Makes a broker's own authority, certified by this one.
     ///
     /// # Errors
-    /// No random numbers; this authority is a broker's itself.
+    /// There are no random numbers, or this authority is itself a broker's.
     pub fn create_for_broker(&self, number: u8, clock: &Clock) -> Result<Authority, AuthorityError> {
         if self.own.is_some() {
             return Err(AuthorityError::NotOfGrid);
@@ -137,11 +137,11 @@ impl Authority {
         })
     }
 
-    /// Writes key and certificate into a directory in which there are none: both or neither. A broker's own
-    /// authority goes beside the certificate of the grid's.
+    /// Writes key and certificate into a directory that has none: both or neither. A broker's own authority
+    /// goes beside the certificate of the grid's.
     ///
     /// # Errors
-    /// Files that are there already, and what the system refuses.
+    /// The files exist already, or the system refuses.
     pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
         let key = self.issuer.key().serialize_pem();
         let key_name = self.own.as_ref().map_or(KEY_FILE, |_| OWN_KEY_FILE);
@@ -162,7 +162,7 @@ impl Authority {
                 files::create(&path, pem.as_bytes(), 0o644)
             };
             if let Err(error) = written {
-                // A key without its certificate would stand in the way of the next try.
+                // A key without its certificate would be in the way of the next attempt.
                 let _ = std::fs::remove_file(key_file);
                 return Err(error.into());
             }
@@ -173,7 +173,7 @@ impl Authority {
     /// Reads what [`Authority::save`] wrote.
     ///
     /// # Errors
-    /// Files that are missing, damaged, of two authorities, or a key that others may read.
+    /// A file is missing or damaged, the two are of different authorities, or the key is readable by others.
     pub fn load(grid: &str, directory: &Path) -> Result<Authority, AuthorityError> {
         let pem = files::read_text(&directory.join(CERTIFICATE_FILE))?;
         let certificate = certificate_of(&pem)?;
@@ -206,7 +206,7 @@ impl Authority {
         })
     }
 
-    /// Makes its certificates live this long.
+    /// Makes the certificates that it issues live this long.
     pub(crate) fn with_life(self, life_seconds: u64) -> Authority {
         Authority { life_seconds, ..self }
     }
@@ -237,11 +237,10 @@ impl Authority {
     }
 
     /// Certifies the key of a request for `identity`. It ignores everything else in the request: the caller
-    /// knows who asks. `begins` is the earliest first second.
+    /// knows who asks. They begin no earlier than `begins`.
     ///
     /// # Errors
-    /// An invalid request, a sender that does not have the key, or a key that is not of the one kind used
-    /// here.
+    /// The request is invalid, its sender does not have the key, or the key is not of the one kind used here.
     pub fn certify(
         &self,
         request: &str,
@@ -253,7 +252,7 @@ impl Authority {
         self.issue(&request.public_key, (identity, None), now, begins)
     }
 
-    /// The same in a grid of several brokers, for a site that joined so.
+    /// The same in a grid of several brokers, for a site that joined by this admission.
     pub(crate) fn certify_admitted(
         &self,
         request: &str,
@@ -303,10 +302,10 @@ impl Authority {
         })
     }
 
-    /// Signs a statement: the grid's authority makes them of its brokers, a broker's of sites.
+    /// Signs a statement: the grid's authority signs those about its brokers, a broker those about sites.
     ///
     /// # Errors
-    /// No signature.
+    /// The statement cannot be signed.
     pub fn state(&self, statement: &Statement) -> Result<SignedRecord, AuthorityError> {
         SignedRecord::make(&self.grid, statement, |bytes| self.sign(bytes))
     }
@@ -358,7 +357,7 @@ fn is_signed_by(certificate: &CertificateDer<'_>, authority: &CertificateDer<'_>
         .is_ok()
 }
 
-/// What a certificate authority's certificate says; `below` is how many authorities may be under it.
+/// The contents of a certificate authority's certificate; `below` is how many authorities may be under it.
 fn authority_params(name: &str, below: u8, now: u64) -> Result<CertificateParams, AuthorityError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);
@@ -370,10 +369,10 @@ fn authority_params(name: &str, below: u8, now: u64) -> Result<CertificateParams
     Ok(params)
 }
 
-/// A new private key with the request to certify it, both as PEM.
+/// A new private key and the request to certify it, both as PEM.
 ///
 /// # Errors
-/// No random numbers.
+/// The system provides no random numbers.
 pub fn new_key() -> Result<(String, String), AuthorityError> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let mut params = CertificateParams::default();
@@ -384,7 +383,7 @@ pub fn new_key() -> Result<(String, String), AuthorityError> {
 
 fn common_name(name: &str) -> DistinguishedName {
     let mut names = DistinguishedName::new();
-    // X.520 allows 64 characters; nothing reads this one but people.
+    // X.520 allows 64 characters; only people read this name.
     names.push(DnType::CommonName, name.chars().take(64).collect::<String>());
     names
 }

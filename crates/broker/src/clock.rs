@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 
-/// Where the time comes from. Cloning gives the same clock.
+/// Where the time comes from. Clones are the same clock.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
@@ -58,7 +58,7 @@ pub fn date(unix_seconds: u64) -> String {
     }
 }
 
-/// A length of time as a person says it: the two largest units, such as `3 h 20 min`.
+/// A length of time as a person would say it: the two largest units, such as `3 h 20 min`.
 pub fn span(seconds: u64) -> String {
     let units = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)];
     let mut rest = seconds;

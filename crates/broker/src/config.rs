@@ -11,25 +11,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The port at which a broker listens by default. HTTPS's port needs root; nobody else has this one (IANA:
-/// unassigned for TCP).
+/// The port at which a broker listens by default. HTTPS's port needs root; this one is unassigned for TCP at
+/// IANA.
 pub const PORT: u16 = 7443;
 
-/// Connections at a time: a thousand gateways have two or three each.
+/// Connections at a time: each of a thousand gateways has two or three.
 pub const CONNECTIONS: usize = 4096;
 
 /// Shortest and longest life of a certificate that may be configured. A certificate begins five minutes
-/// before it is made, and is renewed after two thirds of all that. With less than three minutes it would be
+/// before it is made, and is renewed after two thirds of the whole. With less than three minutes it would be
 /// due for renewal at once. With more than a year, a stolen one is as bad as a stolen password.
 const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
-/// Longest time after its end in which a certificate may be renewed.
+/// Longest time for which a certificate may be renewed after its end, as configured.
 const LONGEST_GRACE: u64 = 366 * 86_400;
 
-/// Its default: a broker may be away over a holiday.
+/// How long a grid does without its broker by default: it may be away over a holiday.
 pub const GRACE_SECONDS: u64 = 30 * 86_400;
 
-/// Fewest and most that may be asked for.
+/// Fewest and most connections that may be configured.
 const SOME_CONNECTIONS: std::ops::RangeInclusive<i64> = 16..=1_000_000;
 
 /// What a broker needs to know.
@@ -41,9 +41,10 @@ pub struct BrokerConfig {
     pub listen: Vec<SocketAddr>,
     /// Where sites find it, `HOST:PORT`; goes into tokens.
     pub public: Vec<String>,
-    /// Keys, certificates, store and the commands' socket are here: the directory of the file.
+    /// The directory of the configuration: keys, certificates, store and the commands' socket are here.
     pub directory: PathBuf,
-    /// Gateways may ask to be dialled back at loopback and link-local addresses. For grids on one host.
+    /// Whether gateways may ask to be dialled back at loopback and link-local addresses. This is for grids on
+    /// one host.
     pub reach_local: bool,
     /// See [`CONNECTIONS`].
     pub connections: usize,

@@ -10,7 +10,8 @@ pub struct Credentials {
     pub certificate: CertificateDer<'static>,
     /// The certificate of the broker's authority that issued it, where the grid has several brokers.
     pub between: Option<CertificateDer<'static>>,
-    /// The authority's certificate, which is shown with it: a site that joins knows only its fingerprint.
+    /// The authority's certificate, which is shown together with it: a site that joins knows only its
+    /// fingerprint.
     pub authority: CertificateDer<'static>,
     /// The private key.
     pub key: PrivateKeyDer<'static>,
@@ -47,11 +48,11 @@ impl Credentials {
         chain
     }
 
-    /// Reads PEM texts. That of the certificate may hold its issuer's, too: see
+    /// Reads PEM texts. The certificate's may contain its issuer's, too: see
     /// [`crate::authority::Issued::pem`].
     ///
     /// # Errors
-    /// Which of them cannot be read.
+    /// One of them cannot be read; the error says which.
     pub fn from_pem(certificate: &str, authority: &str, key: &str) -> Result<Credentials, AuthorityError> {
         let mut chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
         let mut next = || {

@@ -1,21 +1,21 @@
-//! Files that only their owner may read, and that are whole or not there.
+//! Files that only their owner may read, and that are either complete or absent.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Error, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Permission bits with which anybody but the owner may do anything.
+/// Permission bits that let anybody but the owner do anything.
 const OTHERS_ANY: u32 = 0o077;
 
 /// Longest file read: a cached answer of a grid of a thousand sites with a hundred nodes each takes a tenth.
 const MAX_BYTES: u64 = 128 * 1024 * 1024;
 
-/// What a file operation failed at, with its path.
+/// An operation on a file that failed, with its path.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} {}: {source}", path.display())]
 pub struct FileError {
-    /// Such as `read`.
+    /// The operation, such as `read`.
     pub what: &'static str,
     /// The file.
     pub path: PathBuf,
@@ -40,8 +40,8 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     made.map_err(FileError::at("make directory", path))
 }
 
-/// Writes a file that must not be there yet. It gets its name once it is whole: if the disk is full, or this
-/// process is killed, there is none.
+/// Writes a file that must not exist yet. It gets its name once it is complete: if the disk is full, or this
+/// process is killed, there is no such file.
 pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let write = || {
         let mut part = tempfile::Builder::new()
@@ -55,9 +55,9 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileErr
     write().map_err(FileError::at("write", path))
 }
 
-/// Replaces a file in one step: a reader, or a host that loses its power, sees the old or the new one whole.
+/// Replaces a file in one step: a reader, or a host that loses power, sees the old or the new one, complete.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
-    // It could not be read again.
+    // A longer file could not be read back.
     if bytes.len() as u64 > MAX_BYTES {
         let text = format!("would have {} bytes, and {MAX_BYTES} are read", bytes.len());
         return Err(FileError::at("write", path)(Error::new(
@@ -133,7 +133,7 @@ fn read_bounded(path: &Path, secret: bool) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The directory a file lies in.
+/// The directory that contains a file.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -1,15 +1,16 @@
 //! Decides which address ranges a site may call its own. Pure.
 //!
 //! The grid's administrator grants ranges with a token. A site that was granted none may have addresses that
-//! nobody has on the Internet, in ranges no larger than a cluster: a member that claims somebody's addresses
-//! would get other jobs' connections to them, whether these are public or a private network of another site.
+//! nobody has on the Internet, in ranges no larger than a cluster: a member that claims somebody else's
+//! addresses would get other jobs' connections to them, whether these are public or a private network of
+//! another site.
 
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;
 use causeway_wire::Cidr;
 use causeway_wire::TextError;
 
-/// Checks that all addresses of a record lie where the site may be.
+/// Checks that all addresses of a record are where the site may be.
 pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), TextError> {
     let may_have = |range: &Cidr| match granted {
         [] => may_be_virtual(range) && is_small(range) || is_loopback(range),
@@ -34,7 +35,7 @@ pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(
     ).into())
 }
 
-/// Whether all of a range lies in another.
+/// Whether all of a range is within another.
 pub fn holds(outer: &Cidr, inner: &Cidr) -> bool {
     outer.prefix() <= inner.prefix() && outer.contains(inner.address())
 }

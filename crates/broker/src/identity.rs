@@ -1,6 +1,6 @@
 //! The holder that a certificate names: a site of a grid, or the grid's broker.
 //!
-//! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`.
+//! The certificate contains it as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`.
 //! Host names and addresses play no part: gateways move, and addresses repeat behind translators.
 
 use crate::records::Admission;
@@ -20,7 +20,7 @@ const MAX_URI: usize = 256;
 pub struct Identity {
     /// The grid, 1 to 63 letters, digits, `-`, `_` or `.`.
     pub grid: String,
-    /// What it is there.
+    /// Its role in the grid.
     pub role: Role,
 }
 
@@ -47,7 +47,7 @@ pub struct Certified {
     /// How its site joined; `None` for a broker, and for a site of a grid of one broker.
     pub admission: Option<Admission>,
     /// Hash of the certificate of the broker's authority that issued it, once that is known to be true;
-    /// `None` if the grid's authority did itself.
+    /// `None` if the grid's authority issued it.
     pub issuer: Option<[u8; 32]>,
 }
 
@@ -57,19 +57,19 @@ pub enum IdentityError {
     /// The bytes are no certificate.
     #[error("the certificate cannot be read")]
     Certificate,
-    /// None, several, or something beside it.
+    /// There is no identity, there are several, or something else is beside it.
     #[error("the certificate has {0} names where it should have one URI; it was not made by 'causeway grid'")]
     Names(usize),
-    /// How its site joined cannot be read.
+    /// How the identity's site joined cannot be read.
     #[error("the certificate says how its site joined in a form that this version does not know")]
     Admission,
-    /// The name is no identity of this grid's kind.
+    /// The name is not an identity of this form.
     #[error("{0:?} is no causeway://GRID/site/SITE and no causeway://GRID/broker")]
     Uri(String),
 }
 
 impl Identity {
-    /// A site's.
+    /// The identity of a site.
     pub fn site(grid: &str, site: &str) -> Identity {
         Identity {
             grid: grid.to_owned(),
@@ -77,7 +77,7 @@ impl Identity {
         }
     }
 
-    /// The broker's.
+    /// The identity of the broker.
     pub fn broker(grid: &str) -> Identity {
         Identity {
             grid: grid.to_owned(),
@@ -96,7 +96,7 @@ impl Identity {
     /// Reads the form of a certificate.
     ///
     /// # Errors
-    /// Anything but exactly that form.
+    /// Anything that does not have exactly that form.
     pub fn parse(uri: &str) -> Result<Identity, IdentityError> {
         let wrong = || IdentityError::Uri(uri.chars().take(MAX_URI).collect());
         if uri.len() > MAX_URI {
@@ -175,11 +175,11 @@ impl Certified {
     }
 }
 
-/// The extension that holds an admission: the arc of UUIDs (X.667), with a random number. Nobody else reads
-/// it, so it is not critical.
+/// The extension that contains an admission: the arc of UUIDs (X.667), with a random number. Nobody else
+/// reads it, so it is not critical.
 pub(crate) const ADMISSION_OID: [u64; 3] = [2, 25, 4_710_894_261_650_302_951];
 
-/// Longest one read.
+/// Longest admission that is read.
 const MAX_ADMISSION: usize = 1024;
 
 /// An admission as the extension has it: JSON in a UTF8String.
@@ -190,7 +190,7 @@ pub(crate) fn admission_extension(admission: &Admission) -> Vec<u8> {
     [&[UTF8_STRING, TWO_BYTES, length[0], length[1]], json.as_slice()].concat()
 }
 
-/// Tag and form of length in DER.
+/// The tag of this string, and the form of its length, in DER.
 const UTF8_STRING: u8 = 0x0c;
 const TWO_BYTES: u8 = 0x82;
 
@@ -214,7 +214,7 @@ fn admission_in(certificate: &X509Certificate<'_>) -> Result<Option<Admission>, 
         .map_err(|_| IdentityError::Admission)
 }
 
-/// Returns the time at which a certificate that begins and ends then is to be renewed, all in seconds since
+/// Returns the time at which a certificate with this beginning and end is to be renewed, all in seconds since
 /// 1970; see [`Certified::renew_at`].
 pub fn renew_at(not_before: u64, not_after: u64) -> u64 {
     not_before + not_after.saturating_sub(not_before) / 3 * 2

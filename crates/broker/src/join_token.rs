@@ -1,11 +1,11 @@
-//! The token that an administrator hands to a new site: one line, good once, for a while.
+//! The token that an administrator hands to a new site: one line, valid once, for a limited time.
 //!
 //! ```text
 //! cw1.BASE64URL( version 1 | expiry 8 | CA fingerprint 32 | secret 32
 //!                | site: length 1, bytes | brokers: count 1, each length 1, bytes | check 4 )
 //! ```
-//! Numbers are big-endian. The check is the beginning of the SHA-256 of all before it: a line that was not
-//! copied whole is told apart from a forged one.
+//! Numbers are big-endian. The check is the first part of the SHA-256 of everything before it: it
+//! distinguishes a line that was not copied completely from a forged one.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,11 +16,11 @@ use std::str::FromStr;
 
 pub use crate::text::is_host_and_port;
 
-/// Begins every token, and tells the format's version.
+/// The beginning of every token, which says the version of the format.
 pub const TOKEN_PREFIX: &str = "cw1.";
 const VERSION: u8 = 1;
 
-/// Longest token read, and what it may hold: a handful of addresses with long names.
+/// Longest token that is read, and what it may contain: a handful of addresses with long names.
 pub const MAX_BYTES: usize = 2048;
 const MAX_BROKERS: usize = 4;
 const CHECK_BYTES: usize = 4;
@@ -31,13 +31,13 @@ pub type Fingerprint = [u8; 32];
 /// A site's way into the grid.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinToken {
-    /// Where the broker is to be found, `HOST:PORT`.
+    /// Where the broker can be found, `HOST:PORT`.
     pub brokers: Vec<String>,
     /// The fingerprint of the certificate of the grid's authority.
     pub authority: Fingerprint,
     /// The site that may join with it.
     pub site: String,
-    /// Proves that it was given by the broker.
+    /// Proves that the broker gave the token.
     pub secret: [u8; 32],
     /// Seconds since 1970 after which it is void.
     pub expires: u64,
@@ -49,7 +49,7 @@ pub enum TokenError {
     /// Another kind of text, or a format of another version.
     #[error("a token of this version begins with {TOKEN_PREFIX}")]
     Prefix,
-    /// Damaged.
+    /// The token is damaged.
     #[error(
         "the token is not whole; copy the line that 'causeway grid token' printed from its beginning to its end"
     )]
@@ -115,7 +115,7 @@ impl fmt::Display for JoinToken {
         bytes.extend(self.expires.to_be_bytes());
         bytes.extend(self.authority);
         bytes.extend(self.secret);
-        // Fit: a site has 63 letters at most, an address 206.
+        // They fit: a site's name has 63 letters at most, an address 206.
         bytes.push(self.site.len() as u8);
         bytes.extend(self.site.bytes());
         bytes.push(self.brokers.len() as u8);

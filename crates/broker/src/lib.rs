@@ -1,4 +1,4 @@
-//! The broker: who is in the grid, where, and who may be. Gateways dial out to it; it is never on the data
+//! The broker: who is in the grid, where, and who may join. Gateways dial out to it; it is never on the data
 //! path.
 //!
 //! ```text

@@ -28,7 +28,7 @@ pub struct Members {
 struct Held {
     member: Member,
     revision: u64,
-    /// About what it takes in an answer.
+    /// About as many bytes as it takes in an answer.
     bytes: usize,
 }
 
@@ -38,7 +38,7 @@ enum Changed {
     Removed(String),
 }
 
-/// What somebody else has already.
+/// What somebody else already has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what} belongs to site {other}; if both sites really have it, both need overlap_ok in [site], but {} it yet",
@@ -51,11 +51,11 @@ enum Changed {
 pub struct Conflict {
     /// A subnet or a node.
     pub what: String,
-    /// The site that has it.
+    /// The site to which it belongs.
     pub other: String,
-    /// Whether the asking site expects to overlap with others.
+    /// Whether the asking site has declared that it may overlap with others.
     pub declared: bool,
-    /// Whether the other site does.
+    /// Whether the other site has declared it.
     pub declared_by_other: bool,
 }
 
@@ -66,14 +66,14 @@ pub struct Page {
     pub members: Vec<Member>,
     /// Sites that are no longer members.
     pub removed: Vec<String>,
-    /// All up to here is in this page.
+    /// All changes up to this one are in this page.
     pub revision: u64,
-    /// There is more.
+    /// Whether there is more.
     pub more: bool,
 }
 
 impl Members {
-    /// The last change's number.
+    /// The number of the last change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -88,35 +88,35 @@ impl Members {
         self.sites.is_empty()
     }
 
-    /// One site.
+    /// The member with this site's name.
     pub fn site(&self, site: &str) -> Option<&Member> {
         self.sites.get(site).map(|held| &held.member)
     }
 
-    /// All members, in no order.
+    /// All members, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
         self.sites.values().map(|held| &held.member)
     }
 
-    /// The sites that have a node of this name: one, unless they declared to overlap.
+    /// The sites that have a node with this name: one, unless they declared that they may overlap.
     pub fn sites_of_node(&self, name: &str) -> &[Box<str>] {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The sites that an address belongs to: one, unless they declared to overlap.
+    /// The sites that an address belongs to: one, unless they declared that they may overlap.
     pub fn sites_of_address(&self, address: IpAddr) -> Vec<&str> {
         let mut found: Vec<&str> = self.ranges.at(address).collect();
         found.dedup();
         found
     }
 
-    /// A range by which the grid knows another site and that overlaps with this one, and that site.
+    /// Finds another site and a range by which the grid knows it, if that overlaps with this range.
     pub(crate) fn virtual_clash(&self, range: &Cidr, site: &str) -> Option<(Cidr, &str)> {
         let mut found = self.virtual_ranges.overlapping(range);
         found.find(|(_, other)| *other != site)
     }
 
-    /// A range of another site, real or virtual, that overlaps with this one.
+    /// Finds a range of another site, real or virtual, that overlaps with this one.
     pub(crate) fn clash(&self, range: &Cidr, site: &str) -> Option<Cidr> {
         let real = self.ranges.overlapping(range);
         let mut found = real.chain(self.virtual_ranges.overlapping(range));
@@ -126,7 +126,7 @@ impl Members {
     /// Whether a site may announce this.
     ///
     /// # Errors
-    /// What is another site's.
+    /// Something in the record belongs to another site.
     pub fn admit(&self, site: &str, record: &Record) -> Result<(), Conflict> {
         let conflict = |what: String, other: &Held| Conflict {
             what,
@@ -134,7 +134,7 @@ impl Members {
             declared: record.overlap_ok,
             declared_by_other: other.member.record.overlap_ok,
         };
-        // Of those that agree there may be many.
+        // Many sites may have agreed to share a range.
         let refuses = |other: &str| {
             let other = self.sites.get(other).filter(|other| other.member.site != site)?;
             (!record.overlap_ok || !other.member.record.overlap_ok).then_some(other)
@@ -159,7 +159,7 @@ impl Members {
         Ok(())
     }
 
-    /// Whether taking this would be news to the others.
+    /// Whether taking this would be news for the others.
     pub fn is_news(&self, member: &Member) -> bool {
         self.site(&member.site).is_none_or(|before| {
             before.record != member.record
@@ -193,7 +193,7 @@ impl Members {
         true
     }
 
-    /// Returns a site's record with the place from which it speaks now, if that is news.
+    /// Returns a site's record with the address from which it speaks now, if that is news.
     pub fn moved(&self, certified: &Certified, observed: SocketAddr, now: u64) -> Option<Member> {
         let before = self.site(certified.site()?)?;
         let same_place = before.observed.map(|from| from.ip()) == Some(observed.ip());
@@ -208,7 +208,7 @@ impl Members {
         Some(member)
     }
 
-    /// Notes that a site has spoken, which is no news: see [`Members::moved`].
+    /// Notes that a site has spoken. This is not news: see [`Members::moved`].
     pub fn touch(&mut self, site: &str, observed: SocketAddr, now: u64) {
         if let Some(held) = self.sites.get_mut(site) {
             held.member.last_seen = now;
@@ -236,7 +236,7 @@ impl Members {
         there
     }
 
-    /// Returns the changes after `revision`, up to about `budget` bytes of JSON, and at least one change.
+    /// Returns the changes after `revision`, up to about `budget` bytes of JSON, but at least one change.
     pub fn since(&self, revision: u64, budget: usize) -> Page {
         let mut page = Page {
             revision: self.revision,
@@ -289,7 +289,7 @@ impl Members {
     }
 }
 
-/// Adds a site to those of a name, or removes it.
+/// Adds a site to those of a name, or removes it from them.
 fn enter(index: &mut HashMap<Box<str>, Vec<Box<str>>>, name: Box<str>, site: &str, add: bool) {
     if add {
         let sites = index.entry(name).or_default();

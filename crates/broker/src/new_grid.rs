@@ -16,32 +16,32 @@ pub const CONFIG_FILE: &str = "broker.toml";
 /// Why there is no new grid.
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
-    /// There is one already.
+    /// A grid exists already.
     #[error("{} is there already, and a grid's authority cannot be made again; choose another --dir, or remove it to give \
         up that grid", .0.display())]
     Exists(PathBuf),
-    /// Where sites are to find the broker.
+    /// The address where sites can find the broker.
     #[error("{0:?} is not HOST:PORT such as broker.example:7443")]
     Broker(String),
-    /// Key or certificate.
+    /// A key or certificate could not be made.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// A file.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The broker's own certificate.
+    /// The broker's own certificate could not be made.
     #[error("the broker's own certificate: {0}")]
     Own(String),
-    /// What lies in the authority's directory.
+    /// The authority's directory does not contain what it should.
     #[error("the grid's authority: {0}")]
     Root(String),
-    /// Each broker has a part of the virtual addresses.
+    /// There are too many brokers: each has its own part of the virtual addresses.
     #[error("a grid has 1 to {SHARES} brokers that serve, and {MAX_BROKERS} in all its life")]
     Count,
     /// The state of the broker that is to get an authority of its own.
     #[error(transparent)]
     State(#[from] StateError),
-    /// It was never made.
+    /// No broker was ever made with this number.
     #[error("no broker {0} was ever made by this authority")]
     NoBroker(u8),
 }
@@ -79,7 +79,7 @@ pub fn create(name: &str, broker: &str, directory: &Path, clock: &Clock) -> Resu
         )?)
     };
     if let Err(error) = rest() {
-        // Nobody trusts this authority yet, and what there is of it would stand in the way of the next try.
+        // Nobody trusts this authority yet, and what exists of it would be in the way of the next attempt.
         for file in [
             authority::KEY_FILE,
             authority::CERTIFICATE_FILE,

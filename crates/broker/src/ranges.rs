@@ -1,24 +1,24 @@
-//! An index of the sites' address ranges. It finds what overlaps with a range without scanning the others.
-//! Pure.
+//! An index of the sites' address ranges. It finds the ranges that overlap with another one without scanning
+//! them all. Pure.
 
 use causeway_wire::Cidr;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// IPv6 or not, first address, length of the prefix: what a range holds follows it in this order.
+/// IPv6 or not, first address, length of the prefix. In this order, a range is followed by those inside it.
 type Key = (bool, u128, u8);
 
 /// Ranges, each of one or more sites.
 #[derive(Debug, Default)]
 pub struct Ranges {
     held: BTreeMap<Key, (Cidr, Vec<Box<str>>)>,
-    /// How many ranges there are of each kind of prefix: those that hold an address are looked up once for
-    /// each kind.
+    /// How many ranges there are with each length of prefix: to find those that contain an address, each
+    /// length is looked up once.
     prefixes: BTreeMap<(bool, u8), usize>,
 }
 
 impl Ranges {
-    /// Notes that a site has a range. Repeats change nothing.
+    /// Notes that a site has a range. Doing so again changes nothing.
     pub fn insert(&mut self, range: &Cidr, site: &str) {
         let key = key(range);
         let (_, sites) = self.held.entry(key).or_insert_with(|| (*range, Vec::new()));
@@ -54,12 +54,12 @@ impl Ranges {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.prefixes.is_empty()
     }
 
-    /// The sites whose ranges hold an address, the narrowest first.
+    /// The sites whose ranges contain an address, the narrowest first.
     pub fn at(&self, address: IpAddr) -> impl Iterator<Item = &str> {
         let (v6, bits) = bits_of(address.to_canonical());
         self.holding(v6, bits, 128).map(|(_, site)| site)
@@ -74,7 +74,7 @@ impl Ranges {
         self.holding(v6, first, prefix).chain(within.flat_map(each_site))
     }
 
-    /// Ranges of this prefix's length or shorter that hold an address.
+    /// Ranges that contain an address, with a prefix of this length or shorter.
     fn holding(&self, v6: bool, bits: u128, longest: u8) -> impl Iterator<Item = (Cidr, &str)> {
         let kinds = self.prefixes.range((v6, 0)..=(v6, longest)).rev();
         kinds.flat_map(move |((_, prefix), _)| {
@@ -91,11 +91,11 @@ fn each_site<'a>(
     sites.iter().map(move |site| (range, &**site))
 }
 
-/// The ranges that lie in no other of them.
+/// The ranges that are inside no other of them.
 pub fn outermost(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
     let mut ranges: Vec<Cidr> = ranges.into_iter().collect();
     ranges.sort_unstable_by_key(key);
-    // What a range holds follows it at once.
+    // A range is followed at once by those inside it.
     let mut outer: Vec<Cidr> = Vec::new();
     for range in ranges {
         if !outer.last().is_some_and(|last| last.overlaps(&range)) {
@@ -146,7 +146,7 @@ mod tests {
             (random >> 33) % bound
         };
         let mut any = |seldom: bool| {
-            // A few bits only, so that many overlap; some all of them.
+            // A few bits only, so that many overlap; a few have the whole range.
             let prefix = if seldom && below(20) == 0 {
                 0
             } else {

@@ -1,4 +1,4 @@
-//! A host's question to the broker: from which address do you see me? Over UDP question and answer have 36
+//! A host's question to the broker: from which address do you see me? Over UDP, question and answer have 36
 //! bytes each, so that nobody gains by asking in another's name. Over TCP the bytes are the same; it is asked
 //! there, too, because a NAT may map the two differently.
 //!
@@ -10,7 +10,7 @@
 //! byte 18-33   the address as IPv6, IPv4 in its form there (RFC 4291, section 2.5.5.2); zeros in a question
 //! byte 34-35   the port; zeros in a question
 //! ```
-//! Address and port are hidden under the id (XOR): some NATs put another address wherever they see their own
+//! Address and port are masked with the id (XOR): some NATs replace their own address wherever they see it
 //! (RFC 8489, section 14.2).
 
 use std::net::{Ipv6Addr, SocketAddr};

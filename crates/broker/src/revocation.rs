@@ -2,7 +2,7 @@
 //!
 //! A revocation names a site and a moment: every certificate of that site that begins until then is void. The
 //! list is signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back
-//! to a broker that lost it: nobody is let in again because a disk was restored.
+//! to a broker that lost it: restoring an old disk lets nobody in again.
 
 use crate::authority::{Authority, AuthorityError, BACKDATED_SECONDS};
 use crate::clock::date;
@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The most sites that a list may name: four times the largest grid.
 pub const MAX_REVOKED: usize = 4096;
 
-/// Longest list read: all of them with the longest names, and room in a body for the escaped quotes.
+/// Longest list that is read: all sites with the longest names, and room in a body for the escaped quotes.
 pub const MAX_BYTES: usize = 512 * 1024;
 
 /// The list, as it is signed.
@@ -30,17 +30,17 @@ struct List {
     version: u32,
     grid: String,
     counter: u64,
-    /// Site, and the last beginning (seconds since 1970) of certificates that are void.
+    /// Sites, each with the time (seconds since 1970) up to which certificates that begin are void.
     revoked: BTreeMap<String, u64>,
 }
 
 const VERSION: u32 = 1;
 
-/// A list as it travels and is kept: the text that was signed, and the signature.
+/// A list in the form in which it travels and is kept: the text that was signed, and the signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRevocations {
-    /// JSON.
+    /// The list as JSON.
     pub list: String,
     /// ECDSA P-256 with SHA-256, ASN.1, base64url.
     pub signature: String,
@@ -49,10 +49,10 @@ pub struct SignedRevocations {
 /// Why a list is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RevocationError {
-    /// Damaged, or forged.
+    /// The list is damaged, or forged.
     #[error("the list of revocations is not signed by the grid's authority")]
     Signature,
-    /// The text is no list.
+    /// The text is not a list.
     #[error("the list of revocations cannot be read: {0}")]
     Format(String),
     /// The list is of another grid, whose authority has the same key.
@@ -63,13 +63,13 @@ pub enum RevocationError {
 /// Why a list was not extended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExtendError {
-    /// Everybody who has the list keeps it for ever.
+    /// The list is full, because everybody who has it keeps it for ever.
     #[error(
         "the list of revocations is full: it names {MAX_REVOKED} sites, and has no room for {0}; nothing was revoked. \
          To exclude it, make a new grid for the remaining sites"
     )]
     Full(String),
-    /// It could not be signed.
+    /// The list could not be signed.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
 }
@@ -128,19 +128,19 @@ impl RevocationSet {
         self.signed.as_ref()
     }
 
-    /// A name of exactly this list: two lists with one counter may differ after a broker was restored. Empty
-    /// for the empty set.
+    /// Identifies exactly this list: two lists with the same counter may differ after a broker was restored.
+    /// Empty for the empty set.
     pub fn digest(&self) -> String {
         let list = self.signed.as_ref();
         list.map_or_else(String::new, |signed| hexadecimal(&Sha256::digest(&signed.list)))
     }
 
-    /// The sites, each with the last beginning of certificates that are void.
+    /// The sites, each with the time up to which certificates that begin are void.
     pub fn revoked(&self) -> impl Iterator<Item = (&str, u64)> {
         self.revoked.iter().map(|(site, before)| (site.as_str(), *before))
     }
 
-    /// The last beginning of a site's certificates that are void.
+    /// The time up to which a site's certificates that begin are void.
     pub fn before(&self, site: &str) -> Option<u64> {
         self.revoked.get(site).copied()
     }
@@ -158,7 +158,7 @@ impl RevocationSet {
         })
     }
 
-    /// The union with another set, signed anew; `None` where it is no more than this set.
+    /// The union with another set, signed anew; `None` if it is no more than this set.
     pub(crate) fn extended(
         &self,
         more: impl IntoIterator<Item = (String, u64)>,

@@ -1,7 +1,7 @@
 //! The authority of a grid of several brokers: it makes brokers and takes them out of service.
 //!
-//! Nothing else needs its key, so the directory may lie on a stick in a drawer. What it signs are records,
-//! which any broker passes on.
+//! Nothing else needs its key, so the directory may be kept on a stick in a drawer. What it signs are
+//! records, which any broker passes on.
 
 use crate::authority::{self, Authority};
 use crate::clock::Clock;
@@ -17,13 +17,13 @@ use crate::state::State;
 use crate::state::several::{RECORDS_FILE, read_file};
 use std::path::{Path, PathBuf};
 
-/// Name of the authority's directory in that of a grid of several brokers, and how those of the brokers
-/// begin.
+/// Name of the authority's directory inside that of a grid of several brokers, and the prefix of the brokers'
+/// directories.
 pub const AUTHORITY_DIRECTORY: &str = "authority";
 const BROKER_DIRECTORY: &str = "broker-";
 
-/// Makes a grid of several brokers in a directory of its own: that of the authority, which may lie on a stick
-/// in a drawer from then on, and one for each broker, to be moved to its host. Returns the brokers'
+/// Makes a grid of several brokers in a new directory, with one directory for the authority, which may lie on
+/// a stick in a drawer from then on, and one for each broker, to be moved to its host. Returns the brokers'
 /// configurations. It overwrites nothing, and leaves nothing if it fails.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn create_several(
             .iter()
             .map(|broker| root.add(broker, directory, clock, &mut places));
         let configs: Vec<PathBuf> = made.collect::<Result<_, _>>()?;
-        // Each is to know of all before it has met one: sites that join there are told.
+        // Each must know all of them before it has met one, because it tells the sites that join.
         for config in &configs {
             root.save(files::directory_of(config))?;
         }
@@ -58,7 +58,7 @@ pub fn create_several(
     };
     let configs = all();
     if configs.is_err() {
-        // Nobody trusts this authority yet, and what there is of it would stand in the way of the next try.
+        // Nobody trusts this authority yet, and what exists of it would be in the way of the next attempt.
         for place in places {
             let _ = std::fs::remove_dir_all(place);
         }
@@ -74,8 +74,8 @@ pub struct Root {
     records: Records,
 }
 
-/// What the authority signed about a broker: where the files of a new one are, and the records that any
-/// broker of the grid has to get.
+/// What the authority signed about a broker: where the files of a new one are, and the records that some
+/// broker of the grid must be given.
 #[derive(Debug, Clone)]
 pub struct Changed {
     /// The new broker's configuration, if there is one.
@@ -158,7 +158,7 @@ impl Root {
         }
     }
 
-    /// Takes a broker out of service, for ever. Expelled, it counts as one whose keys somebody else has.
+    /// Takes a broker out of service for ever. If it is expelled, its keys count as known to somebody else.
     ///
     /// # Errors
     /// See [`GridError`].
@@ -244,7 +244,7 @@ impl Root {
 /// so that the grid can have several. The broker must not run. Sites keep their certificates and their names.
 ///
 /// # Errors
-/// See [`GridError`]; then the broker's directory is as it was.
+/// See [`GridError`]; the broker's directory is then as it was.
 pub fn move_authority(config: &BrokerConfig, to: &Path, clock: &Clock) -> Result<(), GridError> {
     let directory = &config.directory;
     let root = Authority::load(&config.grid, directory)?;
@@ -253,7 +253,7 @@ pub fn move_authority(config: &BrokerConfig, to: &Path, clock: &Clock) -> Result
             "it is not here: this grid has several brokers already".to_owned(),
         ));
     }
-    // It locks the store, so that no broker runs meanwhile.
+    // This locks the store, so that no broker runs meanwhile.
     let state = State::open(config, clock.clone())?;
     let number = 1;
     let own = root.create_for_broker(number, clock)?;
@@ -267,7 +267,7 @@ pub fn move_authority(config: &BrokerConfig, to: &Path, clock: &Clock) -> Result
             authority: own.own().map(authority_text).unwrap_or_default(),
             share: 0,
         }))?;
-        // The other brokers are to know who has which name, and which ranges.
+        // The other brokers must know who has which name and which ranges.
         for admitted in state.admitted_by_one() {
             root.sign(Statement::Admitted(admitted))?;
         }

@@ -1,5 +1,5 @@
-//! Writes what the broker says on standard error. `causeway_service` escapes what others chose and waits for
-//! no reader. Its `refusals` decide how often a refusal is logged.
+//! Writes what the broker says on standard error. `causeway_service` escapes text that others chose, and does
+//! not wait for a reader. Its `refusals` decide how often a refusal is logged.
 
 use causeway_service::{Lines, Refusals};
 use std::fmt::Display;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long the broker, as it ends, waits for a reader of its last lines.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Where lines go. Clones share what was said.
+/// Where log lines go. Clones are the same log.
 #[derive(Clone)]
 pub struct Log {
     write: Arc<dyn Fn(&str) + Send + Sync>,
@@ -17,13 +17,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that goes to standard error.
+    /// A log that is written to standard error.
     pub fn stderr() -> Log {
         Log::new(|line| Lines::stderr().say(format_args!("causeway broker: {line}")))
     }
 
-    /// Waits until the lines are written. The broker calls it before it ends; lines that nobody reads within
-    /// a second are lost.
+    /// Waits until the lines are written. The broker calls this before it ends; lines that nobody reads
+    /// within a second are lost.
     pub(crate) fn flush(&self) {
         Lines::stderr().flush(FAREWELL);
     }

@@ -1,9 +1,9 @@
 //! Keeps what the broker must not forget in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
-//! it. One that could not be written refuses that change, and is reopened for the next one: a disk that is
-//! full for a minute costs that minute. If it cannot be reopened because it is no longer this process's, the
-//! store is lost, and the broker ends.
+//! it. If it cannot be written, the change is refused, and the database is reopened for the next one: a disk
+//! that is full for a minute costs that minute. If it cannot be reopened because it no longer belongs to this
+//! process, the store is lost, and the broker ends.
 
 use crate::files;
 use redb::{
@@ -16,13 +16,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What may be read again quickly. All of it is in memory anyway, once read.
+/// The cache of the database. It may be small, because everything is kept in memory anyway once it has been
+/// read.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A table: name and value, by a name.
+/// A table of values by name.
 pub(crate) type Table = TableDefinition<'static, &'static str, &'static [u8]>;
 
-/// One value each: the format's version, the revocations.
+/// Single values: the format's version, the revocations.
 pub(crate) const META: Table = TableDefinition::new("meta");
 /// Tokens, by the hash of their secrets.
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
@@ -30,7 +31,7 @@ pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
 /// The ranges that a site may have, by site, if the administrator has named any.
 pub(crate) const GRANTS: Table = TableDefinition::new("grants");
-/// When each site last spoke, by site: apart from its record, which is long and seldom changes.
+/// When each site last spoke, by site: kept apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
 /// Records that brokers share, by the hash of their text.
 pub(crate) const RECORDS: Table = TableDefinition::new("records");
@@ -43,18 +44,18 @@ pub const VERSION: u32 = 1;
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process uses it.
+    /// Another process uses the store.
     #[error("{} is in use: by a broker that starts, stops or does not answer at its socket, or by another command; try again", .0.display())]
     InUse(PathBuf),
-    /// A later program wrote it.
+    /// A later version of the program wrote it.
     #[error("{} has format {found}; this program knows {VERSION}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The version that the store contains.
         found: u32,
     },
-    /// The disk, or a damaged file.
+    /// The disk failed, or the file is damaged.
     #[error("store {}: {reason}", path.display())]
     Failed {
         /// The file.
@@ -62,7 +63,7 @@ pub enum StoreError {
         /// What the database said.
         reason: String,
     },
-    /// It could not be opened again: it is gone, damaged or somebody else's.
+    /// The store could not be reopened: it is gone, damaged, or somebody else's.
     #[error("store {} is lost: {reason}", path.display())]
     Lost {
         /// The file.
@@ -75,13 +76,13 @@ pub enum StoreError {
 /// The store, locked by this process.
 pub(crate) struct Store {
     path: PathBuf,
-    /// Device and number of the file: another one in its place holds something else.
+    /// Device and inode number of the file: another file in its place contains something else.
     file: (u64, u64),
     /// The open store. `None` between a change that failed and the next one.
     database: Option<Database>,
     /// Why the last change failed, if it did.
     trouble: Option<String>,
-    /// Why nothing will ever be changed again, if so.
+    /// Why nothing can ever be written again, if that is so.
     lost: Option<String>,
 }
 
@@ -143,8 +144,8 @@ impl Store {
         }
     }
 
-    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as
-    /// after a crash.
+    /// Makes changes; they are on the disk once this returns. Changes that failed may or may not have been
+    /// made, as after a crash.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), StoreError> {
         if change.writes.is_empty() {
             return Ok(());
@@ -154,12 +155,12 @@ impl Store {
         done
     }
 
-    /// Gives back to the disk what removed values have taken.
+    /// Gives the space of removed values back to the disk.
     pub(crate) fn shrink(&mut self) {
         let Some(mut database) = self.database.take() else {
             return;
         };
-        // A database that failed once refuses whatever comes later, so it is dropped then.
+        // A database that has failed once refuses everything that follows, so it is dropped.
         if !matches!(database.compact(), Err(CompactionError::Storage(_))) {
             self.database = Some(database);
         }
@@ -170,7 +171,7 @@ impl Store {
         self.trouble.as_deref()
     }
 
-    /// Returns the reason why nothing can ever be written again, if that is so.
+    /// Returns the reason why nothing can ever be written again, if there is one.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -180,7 +181,7 @@ impl Store {
             Some(database) => database,
             None => self.reopen()?,
         };
-        // A database that failed once refuses whatever comes later, so it is dropped then.
+        // A database that has failed once refuses everything that follows, so it is dropped.
         write(&database, change).map_err(|error| failed(&self.path, &error))?;
         self.database = Some(database);
         Ok(())
@@ -272,8 +273,8 @@ fn table_is_mixed(table: Table) -> bool {
     table.name() == META.name()
 }
 
-/// Makes an empty store for this user alone. It gets its name once it is whole: a part that a full disk left
-/// could never be opened.
+/// Makes an empty store for this user alone. It gets its name once it is complete: a partial one that a full
+/// disk left behind could never be opened.
 fn make(path: &Path) -> Result<(), StoreError> {
     let part =
         tempfile::NamedTempFile::new_in(files::directory_of(path)).map_err(|error| failed(path, &error))?;

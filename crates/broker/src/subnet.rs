@@ -1,9 +1,9 @@
-//! An address range as text, as requests, records and the store have it.
+//! An address range as text, in the form that requests, records and the store have.
 
 use causeway_wire::{Cidr, TextError};
 use serde::{Deserialize, Serialize};
 
-/// Ranges that a token grants at most, as many as a record has.
+/// Most ranges that a token grants: as many as a record may have.
 pub(crate) const MAX_GRANTED: usize = 64;
 
 /// An address range, as text such as `10.1.0.0/24`.

@@ -1,4 +1,4 @@
-//! Forms of text that several formats have.
+//! Forms of text that several formats share.
 
 /// Writes bytes as hexadecimal digits.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The configuration for dialling somebody of the grid.
 ///
 /// # Errors
-/// A key that is not the certificate's.
+/// The key does not belong to the certificate.
 pub fn client_config(
     own: &Credentials,
     trust: &Trust,
@@ -41,7 +41,7 @@ pub fn client_config(
 /// The configuration for being dialled by somebody of the grid.
 ///
 /// # Errors
-/// A key that is not the certificate's.
+/// The key does not belong to the certificate.
 pub fn server_config(
     own: &Credentials,
     trust: &Trust,
@@ -55,8 +55,8 @@ pub fn server_config(
     )
 }
 
-/// The broker's configuration. A caller without a certificate may join. A certificate whose time has not
-/// come, or has passed, is refused in words.
+/// The broker's configuration. A caller without a certificate may join. A certificate that is not yet valid,
+/// or has expired, is refused with an explanation.
 pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerConfig, rustls::Error> {
     server(
         own,
@@ -66,10 +66,11 @@ pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerCo
     )
 }
 
-/// The configuration for joining. The broker is known by its authority's fingerprint, and is shown nothing.
+/// The configuration for joining. The broker is known by its authority's fingerprint, and this side shows no
+/// certificate.
 ///
 /// # Errors
-/// None that is known; rustls may have some.
+/// None is known; rustls may have some.
 pub fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConfig, rustls::Error> {
     let verifier = Verifier {
         policy: Policy::Fingerprint(authority, clock),
@@ -79,7 +80,7 @@ pub fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConf
     ))
 }
 
-/// The configuration for asking the broker's time, once the own clock seems to be wrong.
+/// The configuration for asking for the broker's time, once this host's clock seems to be wrong.
 pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig, rustls::Error> {
     let verifier = Verifier {
         policy: Policy::FingerprintAtAnyTime(authority),
@@ -91,11 +92,11 @@ pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig,
 
 /// Returns the name that every TLS client gives. The URI in a certificate says who answers.
 pub fn server_name() -> ServerName<'static> {
-    // RFC 6761 keeps the name for nobody; it is not sent.
+    // RFC 6761 lets nobody have this name; it is not sent.
     ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())
 }
 
-/// Says in words why a handshake failed: rustls wraps what the verifier said.
+/// Explains why a handshake failed: rustls wraps the verifier's reason.
 pub fn reason(error: &rustls::Error) -> String {
     match trust_error(error) {
         Some(reason) => reason.to_string(),
@@ -103,7 +104,7 @@ pub fn reason(error: &rustls::Error) -> String {
     }
 }
 
-/// Returns the verifier's error, where the verifier ended a handshake.
+/// Returns the verifier's error, if the verifier ended the handshake.
 pub fn trust_error(error: &rustls::Error) -> Option<&TrustError> {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(reason))) => {
@@ -142,7 +143,7 @@ fn server(own: &Credentials, verifier: Verifier) -> Result<ServerConfig, rustls:
     Ok(config)
 }
 
-/// Takes every certificate whose key the other side holds: the caller verifies otherwise who that is.
+/// Accepts every certificate whose key the other side holds: the caller finds out by other means who that is.
 pub fn anybody() -> Arc<dyn ServerCertVerifier> {
     Arc::new(Verifier {
         policy: Policy::Anybody,
@@ -151,15 +152,15 @@ pub fn anybody() -> Arc<dyn ServerCertVerifier> {
 
 #[derive(Debug)]
 enum Policy {
-    /// Whoever holds the key of what is shown.
+    /// Anybody who holds the key of the shown certificate.
     Anybody,
-    /// Members of the grid whose certificates are good now.
+    /// Members of the grid whose certificates are valid now.
     Grid(Trust, Expect),
-    /// Members of the grid, and those who show nothing.
+    /// Members of the grid, and peers that show no certificate.
     Visitors(Trust),
     /// The broker of the authority with this fingerprint.
     Fingerprint(Fingerprint, Clock),
-    /// The same, for asking the time only.
+    /// The same, but for asking the time only.
     FingerprintAtAnyTime(Fingerprint),
 }
 
@@ -187,7 +188,7 @@ impl Verifier {
     }
 }
 
-/// The authority among the shown certificates, if it has this fingerprint.
+/// The authority among the certificates shown, if it has this fingerprint.
 pub(crate) fn trust_by_fingerprint(
     shown: &[CertificateDer<'_>],
     authority: &Fingerprint,
@@ -221,7 +222,7 @@ fn no_tls12() -> Result<HandshakeSignatureValid, rustls::Error> {
     Err(rustls::Error::General("TLS 1.2 is not spoken here".into()))
 }
 
-/// Signatures that are taken.
+/// Kinds of signature that are accepted.
 fn schemes() -> Vec<SignatureScheme> {
     let provider: CryptoProvider = ring::default_provider();
     provider.signature_verification_algorithms.supported_schemes()

@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// What became of records that were to be taken.
+/// What happened to records that were to be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
-    /// Those that were news, in order.
+    /// Records that were news, in order.
     pub(crate) news: Vec<(Statement, SignedRecord)>,
-    /// Those that are to be taken later, if at all: they name a time that is too far ahead, or are too many
-    /// for one hour.
+    /// Records that may be taken later: they name a time that is too far ahead, or there are too many for one
+    /// hour.
     pub(crate) postponed: usize,
 }
 
@@ -29,35 +29,35 @@ pub enum Expect {
     Broker,
     /// The gateway of this site.
     Site(String),
-    /// The gateway of whichever site.
+    /// The gateway of any site.
     AnySite,
 }
 
 /// Why a peer is not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// The certificate is not issued by this grid's authority.
+    /// The certificate was not issued by this grid's authority.
     #[error(
         "the authority of grid {grid} did not sign its certificate ({reason}); sites of another grid cannot be joined"
     )]
     Stranger {
         /// This grid.
         grid: String,
-        /// What verifying said.
+        /// The verifier's reason.
         reason: String,
     },
-    /// Issued by it, but says nothing that can be used.
+    /// The authority issued the certificate, but it contains nothing that can be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// Somebody of the grid, but not the one who was meant.
+    /// A member of the grid, but not the expected one.
     #[error("it is {found}, not {expected}")]
     Other {
-        /// Who it is.
+        /// The identity in the certificate.
         found: Identity,
-        /// Who it should have been.
+        /// The identity that was expected.
         expected: String,
     },
-    /// Its life has not begun, by this clock.
+    /// The certificate is not valid yet, by this clock.
     #[error(
         "the certificate of {who} begins at {}, in {}, by this host's clock ({}): this clock is at least that late, or \
          the clock of the broker that made the certificate is early; set both by NTP", date(*begins),
@@ -71,7 +71,7 @@ pub enum TrustError {
         /// This host's time.
         now: u64,
     },
-    /// Its life is over, by this clock.
+    /// The certificate is no longer valid, by this clock.
     #[error(
         "the certificate of {who} ended at {}, {} ago by this host's clock ({}); if that clock is right, its gateway \
          renews it at the broker, or the site joins again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
@@ -84,10 +84,10 @@ pub enum TrustError {
         /// This host's time.
         now: u64,
     },
-    /// Void before its time.
+    /// The certificate was voided before its end.
     #[error("{0}")]
     Revoked(String),
-    /// No certificate at all, or another authority than the token's.
+    /// There is no certificate at all, or it is from another authority than the token's.
     #[error("{0}")]
     Missing(&'static str),
 }
@@ -99,7 +99,7 @@ pub struct Trust {
     authority: CertificateDer<'static>,
     anchor: TrustAnchor<'static>,
     revocations: Revocations,
-    /// What the brokers know together; empty where the grid has one.
+    /// What the brokers know together; empty if the grid has only one.
     records: Arc<RwLock<Records>>,
     intake: Arc<Mutex<Intake>>,
     clock: Clock,
@@ -109,7 +109,7 @@ impl Trust {
     /// Trusts one grid's authority.
     ///
     /// # Errors
-    /// A certificate that cannot be read.
+    /// The certificate cannot be read.
     pub fn new(
         grid: &str,
         authority: &CertificateDer<'_>,
@@ -138,7 +138,7 @@ impl Trust {
         look(&self.records.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the records by a set that has grown, which is on the disk.
+    /// Replaces the records by a set that has grown and is on disk already.
     pub(crate) fn set_records(&self, records: Records) {
         *self.records.write().unwrap_or_else(PoisonError::into_inner) = records;
     }
@@ -155,7 +155,8 @@ impl Trust {
     /// Takes records into a set.
     ///
     /// # Errors
-    /// The first that is not signed as it has to be. What a broker signed beyond its bounds is passed over.
+    /// A record is not signed as it must be; the error is that of the first. What a broker signed beyond its
+    /// bounds is left out.
     pub(crate) fn union(&self, into: &mut Records, records: &[SignedRecord]) -> Result<Union, RecordError> {
         let now = self.clock.now();
         let mut intake = self.intake();
@@ -172,7 +173,7 @@ impl Trust {
         Ok(union)
     }
 
-    /// Takes postponed records whose time has come into a set. Returns what was news.
+    /// Adds to a set the postponed records whose time has come. Returns what was news.
     pub(crate) fn union_due(&self, into: &mut Records) -> Vec<(Statement, SignedRecord)> {
         self.intake().take_due(into, self.clock.now())
     }
@@ -182,14 +183,14 @@ impl Trust {
         self.intake().has_due(self.clock.now())
     }
 
-    /// Reads records that were taken before into a set: they count, whatever this host's clock says now.
+    /// Adds to a set records that were taken before: they count, whatever this host's clock says now.
     ///
     /// # Errors
-    /// The first that is not signed as it has to be.
+    /// A record is not signed as it must be; the error is that of the first.
     pub(crate) fn read_back(&self, into: &mut Records, records: &[SignedRecord]) -> Result<(), RecordError> {
         for record in records {
             let statement = record.verify(&self.grid, &self.authority, into)?;
-            // More than a broker may sign were never kept.
+            // More than a broker may sign was never kept.
             let _ = into.add(statement, record.clone());
         }
         Ok(())
@@ -205,7 +206,7 @@ impl Trust {
         &self.authority
     }
 
-    /// The certificates that are void. [`Revocations::adopt`] changes it for every configuration made from
+    /// The certificates that are void. [`Revocations::adopt`] changes them for every configuration made from
     /// this.
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
@@ -216,11 +217,11 @@ impl Trust {
         &self.clock
     }
 
-    /// The identity in these certificates, the peer's own one first, whether or not their time has come: see
+    /// The identity in these certificates, the peer's own first, whether or not they are valid now: see
     /// [`Trust::standing`].
     ///
     /// # Errors
-    /// Certificates of another authority, and what names nobody of this grid.
+    /// The certificates are from another authority, or name nobody in this grid.
     pub fn identify(&self, shown: &[CertificateDer<'_>]) -> Result<Certified, TrustError> {
         let [end_entity, between @ ..] = shown else {
             return Err(TrustError::Missing("it showed no certificate"));
@@ -231,8 +232,8 @@ impl Trust {
         };
         let parsed = EndEntityCert::try_from(end_entity).map_err(|error| stranger(error.to_string()))?;
         let dates = Certified::read(end_entity);
-        // A time within its life, or any if it names none: whether that life is now is judged apart, in
-        // words.
+        // The certificate is verified as of a time within its life, or any time if it names none: whether it
+        // is valid now is judged separately, with an explanation.
         let time = dates.as_ref().map_or(0, |certified| certified.not_before);
         let mut issuer = None;
         for usage in [KeyUsage::client_auth(), KeyUsage::server_auth()] {
@@ -257,10 +258,10 @@ impl Trust {
         Ok(certified)
     }
 
-    /// Whether a certificate is good now.
+    /// Whether a certificate is valid now.
     ///
     /// # Errors
-    /// Not yet valid, expired, or revoked.
+    /// It is not yet valid, has expired, or was revoked.
     pub fn standing(&self, certified: &Certified) -> Result<(), TrustError> {
         let now = self.clock.now();
         if let Some(reason) = self.revocations.refuses(certified) {
@@ -287,7 +288,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Why a certificate no longer counts by what the brokers know together.
+    /// Why a certificate no longer counts, by what the brokers know together.
     fn out(&self, certified: &Certified) -> Option<String> {
         self.with_records(|records| {
             if let Some(broker) = certified.issuer.and_then(|issuer| records.expelled_issuer(&issuer)) {
@@ -303,7 +304,7 @@ impl Trust {
         })
     }
 
-    /// Whether a certificate may be renewed: it is good now, or its time has been over no longer than this.
+    /// Whether a certificate may be renewed: it is valid now, or has expired no longer ago than this.
     ///
     /// # Errors
     /// Those of [`Trust::standing`].
@@ -316,8 +317,7 @@ impl Trust {
         }
     }
 
-    /// The reason why a peer with these certificates may not go on, if there is one: they are void. Expiry is
-    /// no reason.
+    /// The reason why a peer with these certificates may not go on, if they are void. Expiry is no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
             Ok(certified) => self

@@ -1,4 +1,4 @@
-//! What a broker can have others believe at most, though its signatures are right.
+//! The most that a broker can make others believe, although its signatures are right.
 
 use super::*;
 use crate::authority::Authority;
@@ -36,7 +36,7 @@ impl Grid {
         }
     }
 
-    /// What its authority says of the broker.
+    /// The authority's record of the broker.
     fn broker_record(broker: &Authority, standing: Standing) -> Statement {
         Statement::Broker(BrokerRecord {
             number: 2,
@@ -83,7 +83,7 @@ fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_
     let mut grid = Grid::new();
     let soon = grid.now() + MOST_AHEAD + 600;
     assert_eq!(grid.revoke("rennes", soon).postponed, 1);
-    // One that nobody who follows the rules signs, and more than there is room for.
+    // One record that no broker that follows the rules signs, and more than there is room for.
     grid.revoke("lyon", grid.now() + 2 * MOST_AHEAD + 1);
     (0..1000).for_each(|number| drop(grid.revoke(&format!("site-{number}"), soon)));
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
@@ -93,7 +93,7 @@ fn a_record_whose_time_was_too_far_ahead_is_taken_later_though_nobody_brings_it_
     let mut unkept = grid.records.clone();
     let due = grid.trust.union_due(&mut unkept);
     assert_eq!((due.len(), unkept.revoked_until("rennes")), (256, Some(soon)));
-    // The disk has refused: the next set gets them, too.
+    // Since the disk has refused, the next set gets them again.
     assert_eq!(grid.trust.union_due(&mut grid.records).len(), 256);
     assert_eq!(grid.trust.union_due(&mut grid.records), Vec::new());
     assert!(!grid.trust.has_due());

@@ -1,8 +1,8 @@
 //! Chooses virtual addresses for a site whose real ones another site may have, too. Pure.
 //!
-//! They come from the shared address space of RFC 6598, which no site routes to the outside and hardly any
-//! uses inside, and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long as
-//! that fits.
+//! They come from the shared address space of RFC 6598, which no site routes to the outside, and hardly any
+//! site uses inside, and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long
+//! as that fits.
 
 use crate::api::{Record, Subnet};
 use crate::members::Members;
@@ -12,18 +12,18 @@ use causeway_wire::TextError;
 use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where virtual ranges are taken from: 100.64.0.0/10 and fdca:7573:6577::/48.
+/// Pools from which virtual ranges are taken: 100.64.0.0/10 and fdca:7573:6577::/48.
 const POOL_V4: (u32, u8) = (0x6440_0000, 10);
 const POOL_V6: (u128, u8) = (0xfdca_7573_6577 << 80, 48);
 
 /// The part of a pool that one site may have, as a shift: an eighth, half a million IPv4 addresses.
 const SHARE: u32 = 3;
 
-/// The virtual ranges of a site that announces this record: one for each of its subnets, or none. A broker of
-/// several chooses from its own share.
+/// The virtual ranges of a site that announces this record: one for each of its subnets, or none. In a grid
+/// of several brokers, each chooses from its own share.
 ///
 /// # Errors
-/// Why it cannot be, in one sentence.
+/// There is none; the error is a sentence.
 pub fn assign(
     members: &Members,
     site: &str,
@@ -42,7 +42,7 @@ pub fn assign(
         return Ok(Vec::new());
     }
     let own: Vec<Cidr> = record.subnets.iter().map(|subnet| subnet.0).collect();
-    // The range that blocks one: of those in use, or chosen so far.
+    // The range that is in the way, among those in use and those chosen so far.
     let blocking = |range: &Cidr, chosen: &[Subnet]| {
         let mut mine = own.iter().chain(chosen.iter().map(|subnet| &subnet.0));
         let mine = mine.find(|taken| taken.overlaps(range)).copied();
@@ -65,7 +65,7 @@ pub fn assign(
     choose(site, &record.subnets, share, blocking)
 }
 
-/// Whether a range is one that nobody outside the grid has: private, shared or unique local.
+/// Whether nobody outside the grid has a range: it is private, shared or unique local.
 pub fn may_be_virtual(range: &Cidr) -> bool {
     const RANGES: [(IpAddr, u8); 5] = [
         (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
@@ -80,9 +80,9 @@ pub fn may_be_virtual(range: &Cidr) -> bool {
     ranges.any(|outer| outer.prefix() <= range.prefix() && outer.contains(range.address()))
 }
 
-/// The first free range for each subnet. The search begins at a place in the pool that follows from the
-/// site's name. So a site that comes back gets what it had, even from a broker that has forgotten it. A
-/// newcomer does not get what another site had until a moment ago, whose jobs may still run.
+/// The first free range for each subnet. The search begins at a place in the pool that is derived from the
+/// site's name. So a site that comes back gets what it had, even from a broker that has forgotten it, and a
+/// newcomer is unlikely to get what another site, whose jobs may still run, has just given up.
 fn choose(
     site: &str,
     subnets: &[Subnet],
@@ -113,7 +113,7 @@ fn choose(
                     subnet.0
                 )
             })?;
-        // All are this broker's, or a part that is a power of two.
+        // This broker's share: all of the pool, or a part whose size is a power of two.
         let (base, bits) = share.map_or((base, bits), |share| {
             let bits = bits - SHARES.ilog2();
             (base + (u128::from(share) << bits), bits)
@@ -148,7 +148,7 @@ fn first_free(
     let count = 1_u128 << (bits - host_bits);
     let first = start % count;
     let (mut number, mut round) = (first, false);
-    // Every step passes a range that is taken.
+    // Every step passes a range that is in use.
     while !(round && number >= first) {
         let address = base + (number << host_bits);
         let address = match u32::from(prefix) + host_bits {
@@ -160,7 +160,7 @@ fn first_free(
             return Some(range);
         };
         let passed = 1_u128 << u32::from(prefix.saturating_sub(blocking.prefix())).min(127);
-        // To the end of what is taken; both are powers of two.
+        // To the end of the range in use; both sizes are powers of two.
         number = (number / passed + 1) * passed;
         if number >= count {
             if round {
@@ -309,7 +309,7 @@ mod tests {
     fn brokers_that_know_nothing_of_each_other_never_give_the_same_ranges() {
         let shares: Vec<Cidr> = (0..SHARES)
             .flat_map(|share| {
-                // Each with members of its own, as where all are apart.
+                // Each broker has members of its own, as when all are apart.
                 let members = Members::default();
                 let site = overlapping("rennes", &["192.168.0.0/16", "fd00::/56"]);
                 let given = assign(&members, "rennes", &site.record, Some(share)).unwrap();

@@ -1,13 +1,13 @@
-//! An environment without `HOME` or `PATH`, as `env -i` and some services start commands with.
+//! Completes an environment without `HOME` or `PATH`, with which `env -i` and some services start commands.
 
 use causeway_host::user_directories;
 use std::ffi::OsString;
 
-/// What shells and execvp(3) take if `PATH` is not set.
+/// The path that shells and execvp(3) use if `PATH` is not set.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Sets them for this process and all that it starts: launchers and shells look for programs and files there.
-/// Call it before any thread starts.
+/// Sets the missing variables for this process and all that it starts: launchers and shells look for programs
+/// and files there. Call it before any thread starts.
 pub fn complete() {
     let path = || Some(USUAL_PATH.into());
     let home = || user_directories::home().ok().map(OsString::from);

@@ -78,11 +78,11 @@ fn run(config: &BrokerConfig) -> Result<(), TextError> {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
-    // Before there are threads, which would take them otherwise.
-    // SIGHUP: the end of its terminal.
+    // Before there are threads, which would otherwise get the signals. SIGHUP comes at the end of the
+    // terminal.
     let ends = heeded(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     let mut blocked = ends;
-    // A limit on the size of files is an error of the write then, as a full disk is.
+    // A limit on the size of files then makes the write fail, as a full disk does.
     blocked.add(Signal::SIGXFSZ);
     blocked
         .thread_block()
@@ -102,7 +102,7 @@ fn run(config: &BrokerConfig) -> Result<(), TextError> {
         let signal = ends.wait();
         told.send(signal.map_err(|error| format!("wait for a signal: {error}")))
     });
-    // The thread that waits for a signal keeps its end.
+    // The thread that waits for a signal keeps its end of the channel.
     let ended = end.recv().map_err(|error| error.to_string())?;
     let done = ended.map(|signal| say::error(format_args!("causeway broker: stops at {signal}")));
     broker.stop();

@@ -2,7 +2,7 @@
 //! to cost.
 //!
 //! The preload library's code decides (mpi/collectives/select/model.c), and a small program beside this one
-//! shows what it decides: nothing is written twice. docs/collectives.md explains the table.
+//! shows the decision, so that nothing is written twice. docs/collectives.md explains the table.
 
 use causeway_control::questions;
 use causeway_control::{self as control, Status};
@@ -13,7 +13,7 @@ use causeway_wire::TextError;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Status for whatever the user has to correct.
+/// Status for everything that the user has to correct.
 const WRONG_USE: u8 = 2;
 
 /// Collective operations over sites.
@@ -122,7 +122,7 @@ fn slots(status: &Status) -> String {
     status.sites.iter().map(slots_at).collect::<Vec<_>>().join(",")
 }
 
-/// What `--link` says.
+/// The value of `--link`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Link {
     round_microseconds: u64,
@@ -139,7 +139,7 @@ fn link(text: &str) -> Result<Link, TextError> {
     })
 }
 
-/// A number with one of the units, in the first one's; at least one.
+/// A number with one of the units, converted to the first unit; at least one.
 fn number(text: &str, units: &[(&str, f64)]) -> Result<u64, TextError> {
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
     let end = text

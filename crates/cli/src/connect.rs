@@ -1,4 +1,5 @@
-//! `causeway connect HOST PORT`: standard input and output over the gateways, as ssh's ProxyCommand.
+//! `causeway connect HOST PORT`: connects standard input and output to a port over the gateways, as a
+//! ProxyCommand of ssh.
 //!
 //! ```text
 //! ssh -- connect -- gateway == tunnel == gateway -- HOST:PORT
@@ -36,12 +37,12 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), ConnectError> {
-    // A name is for people, and as long as a node's may be.
+    // The name is for people, and no longer than a node's may be.
     let host: String = args.host.chars().take(255).collect();
     let status = gateway_status()?;
     let mut _held = None;
     let (destination, stream) = match destination::find(&status, &args.host, args.port)? {
-        // Nodes of one site reach each other without us.
+        // Nodes of one site reach each other without Causeway.
         Destination::Here(address) => (address, native(address)?),
         Destination::At {
             site,

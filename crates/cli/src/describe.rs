@@ -1,4 +1,4 @@
-//! What the commands are, for shells, for man and for docs/commands.md: all of it from what clap knows.
+//! Describes the commands, for shells, for man and for docs/commands.md: all of it from what clap knows.
 
 use crate::run::apart;
 use causeway_host::failure::Failure;

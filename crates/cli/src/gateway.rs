@@ -76,7 +76,7 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         batch::release::sweep(&batch.intents);
     }
     carry::sweep(&config.site);
-    // A gateway that runs goes on with what this host has become.
+    // A running gateway continues with the membership that this host has now.
     let runs = || std::os::unix::net::UnixStream::connect(&config.control).is_ok();
     if args.drain || has_joined && runs() {
         return drain(&file, &config);
@@ -103,8 +103,8 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     }
 }
 
-/// Serves, and tells commands where: those of other environments, and runs on the site's nodes, if they may
-/// get there by the batch system.
+/// Serves, and writes down where commands find it: commands in other environments, and runs on the site's
+/// nodes, which may get there through the batch system.
 fn serve(config: Config, file: &Path, inherited: Option<i32>) -> Result<u8, GatewayError> {
     let (control, has_batch) = (config.control.clone(), config.batch.is_some());
     let keeper = Keeper::begin(config, inherited)?;
@@ -144,7 +144,7 @@ fn refused(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Prints the rules. It asks the running gateway, because only that knows the other sites' subnets.
+/// Prints the rules. It asks the running gateway, because only that one knows the other sites' subnets.
 fn print_nft(config: &Config) -> ExitCode {
     let fail = |error: &dyn std::fmt::Display| {
         say::error(format_args!("causeway gateway --print-nft: {error}"));
@@ -182,7 +182,7 @@ fn drain(file: &Path, config: &Config) -> ExitCode {
     }
 }
 
-/// The answer comes from the successor, or from the gateway that continues because there is none.
+/// The answer comes from the successor, or from the old gateway, which continues if there is no successor.
 fn ask(config: &Config, program: &Path, file: PathBuf) -> Result<HandedOver, ControlError> {
     let request = Request::HandOver {
         state_version: STATE_VERSION,

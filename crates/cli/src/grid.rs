@@ -1,4 +1,5 @@
-//! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
+//! `causeway grid`: a grid's authority, its members, and how sites join. For the host on which the broker
+//! runs, or will run.
 
 mod brokers;
 
@@ -110,7 +111,7 @@ impl GridDirectory {
     }
 }
 
-/// One grid for each user, unless another place is named.
+/// One grid for each user, unless another directory is named.
 pub fn default_directory() -> Result<PathBuf, NoHome> {
     Ok(user_directories::data()?.join("grid"))
 }
@@ -255,7 +256,7 @@ fn text(listing: &Listing, via: Via) -> String {
     if listing.jobs_left_out > 0 {
         lines.push(format!("  and {} more jobs", listing.jobs_left_out));
     }
-    // What a site chose makes no line of its own.
+    // Nothing that a site chose can begin a line of its own.
     let shown: Vec<String> = lines.iter().map(|line| Line(line).to_string()).collect();
     shown.join("\n")
 }

@@ -1,4 +1,4 @@
-//! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where
+//! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration if
 //! there is none.
 
 use causeway_batch::System;
@@ -172,7 +172,7 @@ impl JoinArgs {
         Ok(done)
     }
 
-    /// The configuration that is there already, which these options must not contradict.
+    /// The existing configuration, which these options must not contradict.
     fn present(&self, file: &Path, token: &JoinToken) -> Result<Config, JoiningError> {
         self.refuse_idle_options(file)?;
         let config = Config::load(file).map_err(JoiningError::Configuration)?;
@@ -264,8 +264,8 @@ impl JoinArgs {
     }
 }
 
-/// A new file that is whole, and does not have its name yet. Nobody else may change it, whatever the umask:
-/// the gateway takes no other.
+/// A new file that is complete, but does not have its name yet. Nobody else may change it, whatever the umask
+/// is, because the gateway accepts no other.
 fn staged(file: &Path, text: &str) -> Result<NamedTempFile, JoiningError> {
     let write = || {
         let directory = file.parent().filter(|parent| *parent != Path::new(""));
@@ -282,7 +282,7 @@ fn staged(file: &Path, text: &str) -> Result<NamedTempFile, JoiningError> {
 /// Longest file that is read for a token, which is one line.
 const MAX_TOKEN_BYTES: u64 = 64 * 1024;
 
-/// The token itself, or what the file or standard input holds in its place.
+/// The token itself, or what the file or standard input contains in its place.
 fn token_text(typed: &str) -> Result<String, JoiningError> {
     if typed.trim_start().starts_with(TOKEN_PREFIX) {
         return Ok(typed.to_owned());
@@ -292,7 +292,7 @@ fn token_text(typed: &str) -> Result<String, JoiningError> {
         let source: Box<dyn Read> = match typed {
             "-" => Box::new(io::stdin()),
             file => {
-                // Whoever reads it first can be this site.
+                // Whoever reads the token first can be this site.
                 return Ok(String::from_utf8_lossy(&private::read_secret(Path::new(file))?).into_owned());
             }
         };
@@ -303,7 +303,7 @@ fn token_text(typed: &str) -> Result<String, JoiningError> {
     read().map_err(|error| JoiningError::Read(place.to_owned(), error))
 }
 
-/// The values of a list, as a configuration has them.
+/// The values of a list, as a configuration file has them.
 fn quoted(values: &[impl std::fmt::Display]) -> String {
     let values: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
     values.join(", ")

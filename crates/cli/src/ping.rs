@@ -1,6 +1,6 @@
 //! `causeway ping SITE`: round trips to another site's gateway through the tunnel, in the manner of ping(8).
 //!
-//! Measured by the gateway of this host, so that what this command costs does not count.
+//! The gateway of this host measures, so that what this command costs does not count.
 
 use causeway_control::questions;
 use causeway_control::{self as control, ControlError, Pong};
@@ -36,15 +36,15 @@ pub struct Args {
     json: bool,
 }
 
-/// Shortest pause: the tunnel has more to carry.
+/// Shortest pause, because the tunnel has other things to carry.
 const SHORTEST: f64 = 0.001;
-/// Longest: an hour.
+/// Longest pause: an hour.
 const LONGEST: f64 = 3600.0;
 
-/// A number of seconds as it is typed.
+/// A number of seconds, as typed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The text is not such a number; the error says what is wrong.
 pub fn seconds(text: &str) -> Result<Duration, TextError> {
     let seconds: f64 = text
         .parse()
@@ -76,7 +76,7 @@ enum Line<'a> {
     },
 }
 
-/// Pings until it has done so often enough or is asked to end. The status is 1 if nothing was answered.
+/// Pings as often as requested, or until asked to end. The status is 1 if nothing was answered.
 pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(Some(summary)) if summary.received > 0 => ExitCode::SUCCESS,
@@ -145,7 +145,7 @@ fn print(line: &Line<'_>) -> Result<(), ExitCode> {
     say::output(serde_json::to_string(line).map_err(fail)?)
 }
 
-/// The summary comes last however the command ends: Ctrl-C is waited for, between two round trips.
+/// The summary comes last however the command ends: Ctrl-C is handled between two round trips.
 fn hold_signals() -> io::Result<SignalFd> {
     let signals = heeded(&[Signal::SIGINT, Signal::SIGTERM]);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
@@ -155,12 +155,13 @@ fn hold_signals() -> io::Result<SignalFd> {
     )?)
 }
 
-/// Waits until `until`, and returns whether it was interrupted; nobody has to read on.
+/// Waits until `until`, and returns whether it was interrupted; also ends when nobody reads the output any
+/// more.
 fn is_interrupted(signals: &SignalFd, until: Instant) -> Result<bool, ExitCode> {
     let stdout = io::stdout();
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        // Rounded up: a pause of less than a millisecond would be none.
+        // Rounded up, because a pause of less than a millisecond would otherwise be none.
         let left = PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX);
         let mut files = [
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),

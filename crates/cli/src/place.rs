@@ -35,7 +35,7 @@ pub struct WeighingArgs {
 }
 
 impl WeighingArgs {
-    /// What they mean.
+    /// The weighing that the options ask for.
     pub fn read(&self) -> Weighing {
         Weighing {
             worth: self.worth.clone(),

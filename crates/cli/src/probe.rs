@@ -1,9 +1,9 @@
-//! `causeway probe [SITE]`: measures the paths to other sites, for people and for programs that choose by
-//! them.
+//! `causeway probe [SITE]`: measures the paths to other sites, for people and for programs that choose
+//! between them.
 //!
 //! Round trips, jitter and clock are measured for a bounded time, beside whatever else crosses. Rate and loss
-//! are what the lanes have seen of the path; only with --measure is data sent to find out more, this many
-//! bytes.
+//! are what the lanes have seen of the path; only with --measure are data sent to find out more, as many
+//! bytes as it says.
 
 use crate::ping::seconds;
 use causeway_control::questions;
@@ -37,16 +37,16 @@ pub struct Args {
     json: bool,
 }
 
-/// Pause from the end of one round trip to the next: some hundred bytes each, and twenty a second if the path
-/// is short.
+/// Pause from the end of one round trip to the next: each costs some hundred bytes, and there are twenty a
+/// second if the path is short.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a pair of sites has.
+/// What was found out about a pair of sites.
 #[derive(Debug, Serialize)]
 struct Pair {
     from: String,
     to: String,
-    /// Why it cannot be used now.
+    /// Why the path cannot be used now.
     #[serde(skip_serializing_if = "Option::is_none")]
     unreachable: Option<String>,
     /// Round trips made now.
@@ -140,7 +140,7 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
     Ok(all_right)
 }
 
-/// An unanswered round trip is one that takes long; any other error ends it.
+/// An unanswered round trip counts as one that takes long; any other error ends the measurement.
 fn round_trips(socket: &Path, site: &str, time: Duration) -> Result<Summary, TextError> {
     let end = Instant::now() + time;
     let mut trips = Trips::default();

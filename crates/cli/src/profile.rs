@@ -1,4 +1,4 @@
-//! `causeway profile`: the profile of a job is checked, and printed in its other form. What a profile may say
+//! `causeway profile`: checks the profile of a job, and prints it in its other form. What a profile may say
 //! is in crates/profile.
 
 use causeway_host::failure::Failure;
@@ -21,7 +21,7 @@ pub struct Args {
     toml: bool,
 }
 
-/// The status is 2 if the profile has mistakes, or says what XML cannot say; 1 if it cannot be read.
+/// The status is 2 if the profile has mistakes or cannot be written as XML; 1 if it cannot be read.
 pub fn main(args: &Args) -> ExitCode {
     match converted(args) {
         Ok(text) => say::result(text.trim_end()),

@@ -21,8 +21,8 @@ pub struct Args {
     listen: SocketAddr,
 }
 
-/// Prints the address, serves one world, and ends when all sites are done, with 1 when there was none or it
-/// ended otherwise.
+/// Prints the address, serves one world, and ends when all sites are done. The status is 1 if there was no
+/// world, or it ended otherwise.
 pub fn main(args: &Args) -> ExitCode {
     match serve(args) {
         Ok(None) => ExitCode::SUCCESS,
@@ -58,7 +58,7 @@ fn serve(args: &Args) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Code and reason of an event that ends the world.
+/// Code and reason, for an event that ends the world.
 fn why_over(event: &Event, sites: &[String]) -> Option<(u32, String)> {
     match event {
         Event::Refused { reason, .. } => Some((FAILURE, reason.clone())),

@@ -34,7 +34,7 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// What there is to be told.
+/// What the command makes.
 enum Made {
     File(PathBuf),
     /// The page itself.
@@ -70,7 +70,7 @@ fn make(args: &Args) -> Result<Made, TextError> {
         )
         .into());
     }
-    // Nothing is beside a device or a pipe.
+    // A device or a pipe has no directory for other files.
     if page
         .metadata()
         .map_or(true, |found| found.is_file() || found.is_dir())

@@ -1,4 +1,4 @@
-//! `causeway resources`: what the grid has, as this host's gateway knows it, or as a file in Flux's JGF says.
+//! `causeway resources`: what the grid has, according to this host's gateway or to a file in Flux's JGF.
 
 use causeway_host::failure::Failure;
 use causeway_host::{say, text_file};

@@ -1,4 +1,4 @@
-//! `causeway sink`: reads its input to the end and says how many bytes came. A gateway starts it for
+//! `causeway sink`: reads its input to the end, and reports how many bytes arrived. A gateway starts it for
 //! `causeway probe --measure`.
 
 use causeway_host::say;
@@ -6,12 +6,12 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use std::io;
 use std::process::ExitCode;
 
-/// One read.
+/// Size of one read.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Reads and tells.
+/// Reads and reports.
 pub fn main() -> ExitCode {
-    // As for start-node: the gateway's signals are blocked.
+    // As in start-node: the gateway's signals are blocked.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     if let Err(error) = causeway_remote::parent::end_with_parent() {
         say::error(error);
@@ -19,7 +19,7 @@ pub fn main() -> ExitCode {
     }
     match count(io::stdin().lock()) {
         Ok(bytes) => say::result(bytes),
-        // The stream was reset: there is nobody to tell.
+        // The stream was reset: nobody is left to be told.
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -1,5 +1,5 @@
-//! What `causeway --version` says beyond the version: which other versions this one works with, and the
-//! binary interfaces of MPI whose libraries are there.
+//! What `causeway --version` prints beyond the version: which other versions this one works with, and for
+//! which binary interfaces of MPI it has libraries.
 
 use causeway_host::say;
 use causeway_mpis::preload;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// The version, with the commit if the sources have one.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("CAUSEWAY_COMMIT"));
 
-/// The binary interfaces, with the ends of their libraries' names.
+/// The binary interfaces, each with the ending of its libraries' names.
 const INTERFACES: [(&str, &str); 4] = [
     ("openmpi", "Open MPI 4"),
     ("openmpi5", "Open MPI 5"),
@@ -21,7 +21,7 @@ const INTERFACES: [(&str, &str); 4] = [
     ("abi", "standard (MPI 5)"),
 ];
 
-/// Prints what clap has to say in place of a command. `--version` alone gets the long form, which looks for
+/// Prints what clap prints when it runs no command. Only `--version` gets the long form, which looks for
 /// files: no other command may wait for that.
 pub fn main(said: &Error) -> ExitCode {
     let is_long = std::env::args_os().nth(1).is_some_and(|word| word == "--version");
@@ -31,7 +31,7 @@ pub fn main(said: &Error) -> ExitCode {
     said.exit()
 }
 
-/// The libraries that are there, and the directory in which they have to be.
+/// The libraries that exist, and the directory in which they must be.
 struct Libraries {
     directory: String,
     names: Vec<String>,

@@ -1,4 +1,4 @@
-//! A command's side of the connection: asks, reads the answer.
+//! A command's end of the connection: it asks, and reads the answer.
 
 use crate::protocol::{Envelope, MAX_LINE_BYTES, NEW_WORKER, Reply, Request, VERSION};
 use crate::whereabouts::looked_at;
@@ -11,16 +11,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an answer may take. Nothing a gateway answers waits for the WAN.
+/// How long an answer may take. No answer of a gateway waits for the WAN.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The same for a question to a batch system: its controller may be busy, or away.
+/// The same for a question to a batch system, whose controller may be busy or away.
 const BATCH_DEADLINE: Duration = Duration::from_secs(40);
 
 /// How often a gateway is asked if its workers are killed meanwhile.
 const MOST_TRIES: u32 = 3;
 
-/// Tells processes that a gateway starts which processes the gateway is: `KEEPER:WORKER`, by their numbers.
+/// Tells the processes that a gateway starts which processes the gateway has: `KEEPER:WORKER`, by their
+/// numbers.
 pub const PARENTS_ENV: &str = "CAUSEWAY_PARENTS";
 
 /// Why a gateway could not be asked.
@@ -35,7 +36,7 @@ pub enum ControlError {
     NoGateway {
         /// The socket tried.
         path: PathBuf,
-        /// What connecting said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another user's gateway listens there.
@@ -44,29 +45,31 @@ pub enum ControlError {
          socket in CAUSEWAY_CONTROL", .0.display()
     )]
     NotYours(PathBuf),
-    /// The socket is where another user could have put it, the connection broke, or the deadline passed.
+    /// The socket is in a place where another user could have put it, the connection broke, or the deadline
+    /// passed.
     #[error("ask the gateway at {}: {source}", path.display())]
     Io {
         /// The socket used.
         path: PathBuf,
-        /// What failed.
+        /// The failure.
         source: io::Error,
     },
-    /// The answer is not one of ours.
+    /// The answer is not in this protocol.
     #[error("the gateway's answer is not understood: {0}")]
     Answer(String),
-    /// The gateway said no.
+    /// The gateway refused.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line, or
-/// the one that came with the answer. Asks again if the gateway's worker was killed before it answered.
+/// Asks the gateway at `path`. Returns its answer and the connection: this one, of which nothing after the
+/// answer's line was read, or the one that came with the answer. Asks again if the gateway's worker was
+/// killed before it answered.
 ///
 /// # Errors
-/// See [`ControlError`]; an answer takes at most ten seconds, of a batch system forty.
+/// See [`ControlError`]. An answer takes at most ten seconds; one from a batch system, forty.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
-    // A command that hands a gateway over decides itself what to do next.
+    // A command that hands a gateway over decides for itself what to do next.
     let mut tries = if matches!(request, Request::HandOver { .. }) {
         1
     } else {
@@ -111,7 +114,7 @@ fn ask_once(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contr
     let reply: Envelope<Reply> =
         serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
     match reply {
-        // First of all: a gateway of another version says so.
+        // Checked first, so that a gateway of another version is recognised as such.
         Envelope {
             body: Reply::Error(reason),
             ..
@@ -124,7 +127,7 @@ fn ask_once(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contr
 }
 
 impl ControlError {
-    /// Whether the request got no answer but the end of its connection. The next worker answers another one.
+    /// Whether the connection ended before the request was answered. The next worker answers if asked again.
     fn is_of_a_killed_worker(&self) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         match self {
@@ -154,8 +157,8 @@ pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
     }
 }
 
-/// Reads up to the newline and not a byte further: what follows belongs to the caller. So it peeks at each
-/// part before it reads it.
+/// Reads up to the newline and not a byte further, because what follows belongs to the caller. So it peeks at
+/// each part before it reads it.
 fn read_line(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     let (mut line, mut given) = (Vec::new(), None);
     let mut part = vec![0; 64 * 1024];
@@ -188,7 +191,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
-    /// What `ask` says of a gateway that answers one connection after the other with these lines.
+    /// What `ask` returns from a gateway that answers one connection after the other with these lines.
     fn asked(request: &Request, answers: &[&[u8]]) -> (Result<(Reply, UnixStream), ControlError>, usize) {
         let directory = tempfile::tempdir().unwrap();
         std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
@@ -208,7 +211,7 @@ mod tests {
                 asked
             });
             let said = ask(&path, request);
-            // Ends what still waits for a connection.
+            // Ends the thread, if it still waits for a connection.
             drop(UnixStream::connect(&path));
             (said, serving.join().unwrap())
         })

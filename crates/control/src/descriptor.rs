@@ -6,10 +6,10 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Sends a line, and with it a descriptor, on a connection that has room for both.
+/// Sends a line, and with it a descriptor, on a connection that has room for the line.
 ///
 /// # Errors
-/// Those of sendmsg(2); the line did not fit.
+/// Those of sendmsg(2), or that the line did not fit.
 pub fn give(socket: &impl AsFd, line: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
     let descriptors = [descriptor.as_raw_fd()];
     let beside = [ControlMessage::ScmRights(&descriptors)];
@@ -21,10 +21,10 @@ pub fn give(socket: &impl AsFd, line: &[u8], descriptor: BorrowedFd<'_>) -> io::
     Ok(())
 }
 
-/// Reads until `bytes` is full. Returns the descriptor that came beside them, if one did.
+/// Reads until `bytes` is full. Returns the descriptor that came with them, if there was one.
 ///
 /// # Errors
-/// Those of recvmsg(2); the connection ends before.
+/// The errors of recvmsg(2), or that the connection ended before that.
 #[allow(unsafe_code)]
 pub(crate) fn read_exact(socket: &impl AsFd, bytes: &mut [u8]) -> io::Result<Option<OwnedFd>> {
     let (mut read, mut descriptor) = (0, None);
@@ -42,7 +42,7 @@ pub(crate) fn read_exact(socket: &impl AsFd, bytes: &mut [u8]) -> io::Result<Opt
         }
         for beside in message.cmsgs()? {
             if let ControlMessageOwned::ScmRights(numbers) = beside {
-                // SAFETY: the kernel has just made them for this process, and nobody else knows of them.
+                // SAFETY: the kernel has just made them for this process, and nobody else knows about them.
                 let mut owned = numbers
                     .into_iter()
                     .map(|number| unsafe { OwnedFd::from_raw_fd(number) });

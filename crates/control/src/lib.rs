@@ -1,8 +1,8 @@
-//! The connection between a command on the head node and its gateway: one JSON line asks, one answers, on a
-//! Unix socket.
+//! The connection between a command on the head node and its gateway: one JSON line asks, another answers, on
+//! a Unix socket.
 //!
 //! The socket is the user's own (mode 0600), so the file system says who may ask. A job lives exactly as long
-//! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
+//! as the connection that asked for it: however `causeway run` ends, the gateway notices.
 #![deny(unsafe_code)]
 
 pub mod audit;

@@ -1,7 +1,7 @@
 //! Names of nodes, as users and resolvers write them.
 
-/// Whether a given name means a node of another name: case does not count, and one of the two may leave out
-/// the domain.
+/// Whether a given name means the node that has another name: case does not count, and either may lack the
+/// domain.
 pub fn means(given: &str, name: &str) -> bool {
     let has_domain = |name: &str| name.contains('.');
     given.eq_ignore_ascii_case(name) || (has_domain(given) != has_domain(name) && label(given) == label(name))

@@ -14,17 +14,17 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// Permission bits with which a group or everybody may write, and may do anything at all.
+/// Permission bits with which a group or everybody may write, and those with which they may do anything.
 const OTHERS_WRITE: u32 = 0o022;
 const OTHERS_ANY: u32 = 0o077;
 
-/// In a directory with it, files are removed by their owners alone.
+/// In a directory with this bit, only a file's owner can remove it.
 const STICKY: u32 = 0o1000;
 
-/// Commands that may wait to be accepted: mpirun starts an agent per node at once.
+/// Connections that may wait to be accepted: mpirun starts an agent for each node at once.
 const BACKLOG: i32 = 1024;
 
-/// Makes the directory that a socket is to be in, if there is none, and checks it.
+/// Makes the directory that a socket is to be in, if it does not exist, and checks it.
 pub fn make_directory_of(socket: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700).recursive(true).create(directory_of(socket))?;
@@ -62,7 +62,7 @@ pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what a killed gateway left at its socket's place, and nothing else.
+/// Removes the socket that a killed gateway left at this path, and nothing else.
 pub fn remove_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -74,7 +74,7 @@ pub fn remove_socket(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a program that another user could have put there, and what is no program.
+/// Refuses a program that another user could have put there, and anything that is not a program.
 pub fn check_program(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path)?;
     let refuse = |why: String| Err(Error::new(ErrorKind::PermissionDenied, why));
@@ -100,7 +100,7 @@ pub fn check_program(path: &Path) -> io::Result<()> {
 
 /// Refuses a path that another user could change: the file, a directory above it, or a link on the way,
 /// belongs to somebody who is neither this user nor root, or a group or everybody may write to it. A
-/// directory such as /tmp, in which nobody may touch what is another's, is fine.
+/// directory such as /tmp, in which nobody may touch the files of others, is fine.
 pub fn check_path(path: &Path) -> io::Result<()> {
     let typed = std::path::absolute(path)?;
     for way in [fs::canonicalize(path)?, typed] {
@@ -121,7 +121,7 @@ fn check_place(place: &Path) -> io::Result<()> {
             found.uid()
         ));
     }
-    // A link's bits do not count.
+    // The permission bits of a link do not count.
     let is_shared = found.is_dir() && found.mode() & STICKY != 0;
     if !found.is_symlink() && !is_shared && found.mode() & OTHERS_WRITE != 0 {
         return refuse(format!(
@@ -132,16 +132,17 @@ fn check_place(place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether what this user owns can be changed by nobody but this process's user and root.
+/// Whether only this process's user and root can change the files that this user owns.
 fn is_trusted(owner: u32) -> bool {
     owner == nix::unistd::geteuid().as_raw() || owner == 0 || stands_for_root(owner)
 }
 
-/// In a user namespace that an ordinary user made, such as a lab's or that of a rootless container, files of
-/// all users outside belong to one number, root's among them. Nobody can tell which of them owns a file, so
-/// all are trusted there, as far as the bits allow that are checked besides the owner.
+/// Whether this owner stands for root. In a user namespace that an ordinary user made, such as a lab's or a
+/// rootless container's, one number stands for all users outside, including root. Nobody can tell which of
+/// them owns a file, so all of them are trusted there, if the permission bits, which are checked besides the
+/// owner, allow it.
 fn stands_for_root(owner: u32) -> bool {
-    // A number that the namespace has itself is a user's own.
+    // A number that the namespace maps is that of one user.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps(&map, owner));
     let root_owner = || fs::metadata("/").map(|root| root.uid());
     let is_overflow =
@@ -149,8 +150,8 @@ fn stands_for_root(owner: u32) -> bool {
     is_overflow && !is_mapped() && root_owner().is_ok_and(|root_owner| root_owner == owner)
 }
 
-/// Whether a namespace with this map has such a user: each line is the first number inside, the first
-/// outside, and how many.
+/// Whether a namespace with this map has this user. Each line of the map contains the first number inside,
+/// the first outside, and how many there are.
 fn maps(map: &str, user: u32) -> bool {
     map.lines().any(|line| {
         let mut words = line.split_whitespace().map(str::parse::<u64>);
@@ -163,8 +164,8 @@ fn maps(map: &str, user: u32) -> bool {
 /// A socket to which only this user can connect.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect
-    // before it.
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind, anyone could connect in
+    // between.
     fchmod(&socket, Mode::from_bits_truncate(0o600))?;
     socket.bind(&SockAddr::unix(path)?)?;
     socket.set_nonblocking(true)?;
@@ -318,7 +319,7 @@ mod tests {
             }
             set_mode(&place, mode & 0o777);
         }
-        // Others may put files beside ours, and not in their place.
+        // Others may put files beside ours, but cannot replace them.
         set_mode(&dir.path().join("outer"), 0o1777);
         check_path(&path).unwrap();
         let open = dir.path().join("open");

@@ -7,133 +7,136 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Version of the request and reply lines. Since 3 a job is requested with the sites that take part in it.
+/// Version of the request and reply lines. Since version 3, a request for a job names the sites that take
+/// part.
 pub const VERSION: u32 = 3;
 
-/// Why a command has no answer although its gateway had begun to look for one. A second request gets one.
+/// The refusal that a command gets if its worker was replaced while it looked for the answer. A second
+/// request is answered.
 pub const NEW_WORKER: &str = "the gateway has a new worker meanwhile; try again";
 
-/// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
+/// Longest line that either side reads: the sites of a grid of a thousand, with hundreds of nodes each, fit
+/// into it.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// What the gateway knows of the sites, to choose those that a job is for.
+    /// Report what the gateway knows about the sites, so that those for a job can be chosen.
     Sites {},
-    /// Start a job. The job ends when this connection closes, and is told until then of sites that it loses:
-    /// [`Reply::Lost`].
+    /// Start a job. The job ends when this connection closes. Until then, the gateway reports sites that the
+    /// job loses: [`Reply::Lost`].
     Job {
-        /// What runs, for `causeway status` and logs.
+        /// The name of what runs, for `causeway status` and logs.
         name: String,
         /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
         #[serde(default = "usual_weight")]
         weight: u32,
-        /// Where it runs: no other site learns of it.
+        /// Where it runs; sites outside the plan are not told about the job.
         plan: Plan,
     },
-    /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the
+    /// Start the site's remote shell to a node. Raw bytes to and from `causeway node-exec` there follow the
     /// answer.
     Spawn {
         /// The job's token in hexadecimal.
         token: String,
-        /// Node name or address, in any site.
+        /// Name or address of a node of any site.
         node: String,
-        /// The asker takes a connection that comes with the answer, in place of this one.
+        /// Whether the asker can use a connection that comes with the answer, in place of this one.
         #[serde(default)]
         takes_connection: bool,
     },
-    /// Start a job for one connection of `causeway connect`. The far gateway makes it without a preface,
+    /// Start a job for one connection of `causeway connect`. The far gateway opens it without a preface,
     /// because the program that accepts it belongs to no job. The job ends when this connection closes, and
     /// its stream soon after.
     Connect {
-        /// Where to, for `causeway status` and logs.
+        /// The destination, for `causeway status` and logs.
         name: String,
-        /// The site that is to be reached: it alone learns of the job.
+        /// The site that is to be reached; no other site is told about the job.
         site: String,
-        /// The stream goes on after the job, until both its ends have closed it.
+        /// Whether the stream goes on after the job, until both its ends have closed it.
         #[serde(default)]
         lingers: bool,
     },
     /// Start a job like [`Request::Job`], but for processes without the shim: routers give their connections
     /// to the gateways.
     Transparent {
-        /// What runs, for `causeway status` and logs.
+        /// The name of what runs, for `causeway status` and logs.
         name: String,
         /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
         weight: u32,
         /// See [`Request::Job`].
         plan: Plan,
     },
-    /// A process that the gateway started tells what a node runs for it. The audit writes it down.
+    /// A process that the gateway started reports what a node runs for it. The audit records it.
     Started {
         /// The number of the process that the gateway started.
         pid: u32,
         /// The process on the node.
         node_pid: u32,
-        /// What it runs, cut to a length that is fit for a line.
+        /// What it runs, cut to a length that fits into a line.
         command: String,
     },
-    /// The nodes of an allocation that a site's batch system has given to the account of its gateway.
+    /// Report the nodes of an allocation that a site's batch system has given to the account of its gateway.
     Allocation {
         /// The site.
         site: String,
-        /// What its batch system calls the allocation.
+        /// The batch system's id of the allocation.
         id: String,
     },
-    /// A process that the gateway started tells what the batch system says of an allocation.
+    /// A process that the gateway started reports what the batch system says about an allocation.
     Looked {
         /// The number under which the gateway asked.
         number: u64,
-        /// The nodes, by their real addresses; empty if `why` says why.
+        /// The nodes, by their real addresses; empty if `why` gives a reason.
         nodes: Vec<NodeInfo>,
-        /// Why there are none, in one sentence.
+        /// Why there are no nodes; a sentence.
         why: Option<String>,
     },
-    /// A process that the gateway started has got an allocation for a job: its nodes are the site's for that
-    /// job.
+    /// A process that the gateway started has obtained an allocation for a job: its nodes are the site's
+    /// nodes for that job.
     Allocated {
-        /// What the batch system calls the allocation.
+        /// The batch system's id of the allocation.
         id: String,
         /// Its nodes, by their real addresses.
         nodes: Vec<NodeInfo>,
     },
-    /// Have a process carry each job in this directory that was submitted to this gateway and that none
+    /// Make a process carry each job in this directory that was submitted to this gateway and that no process
     /// carries. See `causeway submit`.
     Carry {
-        /// The directory of this user's submitted jobs, by its absolute path.
+        /// The directory of this user's submitted jobs, as an absolute path.
         jobs: PathBuf,
     },
-    /// A round trip to the gateway of another site, through the tunnel.
+    /// Make a round trip to the gateway of another site, through the tunnel.
     Ping {
-        /// Its name.
+        /// The site's name.
         site: String,
     },
-    /// What the gateway sees at present.
+    /// Report the gateway's present state.
     Status {},
-    /// Continue as another program, with all streams and jobs. A newer version sends this request and gives
-    /// its answer, so both are the same in every version.
+    /// Continue as another program, with all streams and jobs. A newer version sends this request and also
+    /// answers it, so both are the same in every version.
     HandOver {
-        /// The version of the state that the program goes on from; see `STATE_VERSION` of the gateway.
+        /// The version of the state from which the program can go on; see `STATE_VERSION` of the gateway.
         state_version: u32,
-        /// The program, by its absolute path.
+        /// The absolute path of the program.
         program: PathBuf,
-        /// Its configuration, by its absolute path.
+        /// The absolute path of the gateway's configuration.
         config: PathBuf,
     },
 }
 
 /// The port of `causeway sink`. A connection of a [`Request::Connect`] job to this port of a gateway's LAN
-/// address reaches that process, which reads it to its end and then says how many bytes came. `causeway probe
-/// --measure` uses it. The number is Discard's (RFC 863); nothing listens there.
+/// address reaches that process, which reads it to its end and then reports how many bytes arrived. `causeway
+/// probe --measure` uses it. The number is Discard's (RFC 863); nothing listens there.
 pub const SINK_PORT: u16 = 9;
 
-/// What precedes a site's name in the node of a [`Request::Spawn`] that is for the holder of an allocation
-/// there. No node's name has an at sign.
+/// The prefix of a site's name in the node of a [`Request::Spawn`] that is for the holder of an allocation
+/// there. No node's name contains an at sign.
 pub const BATCH_NODE: &str = "batch@";
 
-/// The most that a job may weigh: with more, others would wait longer than MPIs do.
+/// The largest weight of a job: with more, others would wait longer than MPIs are prepared to.
 pub const MAX_WEIGHT: u32 = 100;
 
 fn usual_weight() -> u32 {
@@ -146,15 +149,16 @@ fn usual_weight() -> u32 {
 pub struct Plan {
     /// The sites of its processes. The gateway's own takes part without being named.
     pub sites: Vec<String>,
-    /// Its processes; 0 if nobody has said how many.
+    /// Its processes; 0 if the number is not known.
     pub ranks: u32,
-    /// The allocations in which its processes run, by site: their nodes are the site's nodes for this job.
+    /// The allocations in which its processes run, by site: the nodes of each are the site's nodes for this
+    /// job.
     #[serde(default)]
     pub allocations: BTreeMap<String, String>,
 }
 
 impl Plan {
-    /// Returns the plan of a job for one site.
+    /// Returns the plan for a job at a single site.
     pub fn at(site: String) -> Plan {
         Plan {
             sites: vec![site],
@@ -163,7 +167,7 @@ impl Plan {
     }
 }
 
-/// Version and request, as they are on the line.
+/// Version and request, as they are in the line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<T> {
     /// See [`VERSION`].
@@ -180,30 +184,30 @@ pub enum Reply {
     Sites(Sites),
     /// The job is registered with every site that takes part.
     Job(JobReply),
-    /// A further line to the command that holds a job: the job has lost a site. It is one sentence for the
-    /// user. More may follow.
+    /// A further line to the command that holds a job: the job has lost a site. It is a sentence for the
+    /// user. More lines may follow.
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
-    /// It is written down, or what was asked for is being started.
+    /// The report was recorded, or what was asked for is being started.
     Noted {},
     /// The far gateway has answered.
     Pong(Pong),
     /// The nodes of the allocation, by the addresses that the grid knows.
     Allocation {
-        /// Lists at least one.
+        /// The nodes, at least one.
         nodes: Vec<NodeInfo>,
     },
     /// The present state.
     Status(Box<Status>),
     /// The gateway continues as the program that was asked for.
     HandedOver(HandedOver),
-    /// It could not be done; one sentence for the user.
+    /// The request could not be carried out; a sentence for the user.
     Error(String),
 }
 
 impl Reply {
-    /// The line as it goes out. One that is longer than anybody would read becomes an error that says so.
+    /// The line as it is sent. If it is longer than anybody would read, it becomes an error that says so.
     pub fn line(&self) -> Vec<u8> {
         self.line_within(MAX_LINE_BYTES)
     }
@@ -233,7 +237,7 @@ impl Reply {
     }
 }
 
-/// A buffer for what is written, up to a length. It does not keep what goes beyond.
+/// A buffer of bounded length for what is written. It does not keep what exceeds the bound.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,
@@ -257,13 +261,13 @@ impl io::Write for Bounded {
 /// A round trip to another gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
-    /// The site asked.
+    /// The site that was asked.
     pub site: String,
-    /// Time from giving the question to the tunnel to having read the answer.
+    /// The time from handing the question to the tunnel to having read the answer.
     pub round_trip_microseconds: u64,
-    /// How far its host's clock is ahead of this one's, give or take half the round trip.
+    /// How far the clock of its host is ahead of this host's, give or take half the round trip.
     pub clock_ahead_microseconds: i64,
-    /// Version of the program there.
+    /// The version of the program there.
     pub version: String,
 }
 
@@ -281,10 +285,10 @@ pub struct HandedOver {
 /// How a site starts MPI programs, as its gateway's configuration says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteMpi {
-    /// Words for the shell, in front of the program; `{ranks}` becomes their number.
+    /// Words for the shell, before the program; `{ranks}` is replaced by the number of ranks.
     #[serde(default)]
     pub start: Option<String>,
-    /// A command for the shell, before anything that starts a program.
+    /// A command for the shell that comes before everything that starts a program.
     #[serde(default)]
     pub setup: Option<String>,
 }
@@ -294,23 +298,23 @@ pub struct SiteMpi {
 pub struct Sites {
     /// The gateway's own site.
     pub site: String,
-    /// All sites, the own one first. Those that would not take part in a job count as unreachable.
+    /// All sites, the gateway's own first. Those that would not take part in a job count as unreachable.
     pub sites: Vec<SiteStatus>,
     /// Links of each site whose gateway has told them, by the site's name. The other end of a link may have
-    /// measured it otherwise.
+    /// measured something else.
     #[serde(default)]
     pub links: BTreeMap<String, Vec<Link>>,
-    /// How the own site starts MPI programs. The others' gateways tell their own nodes.
+    /// How the gateway's own site starts MPI programs. The other sites' gateways tell their own nodes.
     #[serde(default)]
     pub mpi: SiteMpi,
-    /// The variable by which a process of the own site learns in which allocation of its batch system it
-    /// runs; `None` if the site's gateway uses no batch system.
+    /// The variable that tells a process of this site in which allocation of its batch system it runs; `None`
+    /// if the site's gateway uses no batch system.
     #[serde(default)]
     pub allocated_by: Option<String>,
-    /// How commands of this host ask the batch system of the own site; `None` if its gateway uses none.
+    /// How commands of this host ask this site's batch system; `None` if its gateway uses none.
     #[serde(default)]
     pub batch: Option<BatchAccess>,
-    /// Commands that start the gateways of sites where none runs, by the site's name.
+    /// Commands that start the gateways of sites at which none runs, by the site's name.
     #[serde(default)]
     pub start: BTreeMap<String, Vec<String>>,
 }
@@ -320,7 +324,7 @@ pub struct Sites {
 pub struct BatchAccess {
     /// Its name, as `[batch] system` has it.
     pub system: String,
-    /// Its configuration; `None`: where its commands look by themselves.
+    /// Its configuration; `None`: the one that its commands find by themselves.
     #[serde(default)]
     pub conf: Option<PathBuf>,
 }
@@ -332,7 +336,7 @@ pub struct JobReply {
     pub token: String,
     /// The map of the sites that take part, in its text form, for the environment of its processes.
     pub grid: String,
-    /// Sites that were to take part and do not, each with the reason in a sentence.
+    /// Sites that were meant to take part and do not, each with the reason as a sentence.
     #[serde(default)]
     pub left_out: BTreeMap<String, String>,
 }

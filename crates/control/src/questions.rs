@@ -42,10 +42,10 @@ pub fn job(socket: &Path, name: &str, plan: Plan) -> Result<(JobReply, UnixStrea
     }
 }
 
-/// A round trip to the gateway of another site.
+/// Makes a round trip to the gateway of another site.
 ///
 /// # Errors
-/// [`ControlError::Refused`] says why there was no answer; the others concern this host.
+/// [`ControlError::Refused`] says why there was no answer; the other errors concern this host.
 pub fn ping(socket: &Path, site: &str) -> Result<Pong, ControlError> {
     let request = Request::Ping {
         site: site.to_owned(),
@@ -56,7 +56,7 @@ pub fn ping(socket: &Path, site: &str) -> Result<Pong, ControlError> {
     }
 }
 
-/// The other sites of a gateway, as words of a sentence.
+/// The names of a gateway's other sites, as part of a sentence.
 pub fn other_sites(status: &Status) -> String {
     let names = status.sites.iter().map(|site| site.name.as_str());
     let names: Vec<&str> = names.filter(|name| *name != status.site).collect();

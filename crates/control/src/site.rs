@@ -5,8 +5,8 @@ use causeway_wire::grid::{self, GridError, Span};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
 
-/// The number of sites up to which all links are reported. Collectives consider as many
-/// (mpi/collectives/select/links.c), and they fit in an answer's line and a process's environment.
+/// The number of sites up to which all links are reported. Collectives consider that many
+/// (mpi/collectives/select/links.c), and they fit into an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
 /// The most subnets that a site may announce, as the broker records them.
@@ -28,26 +28,27 @@ pub struct Link {
 /// A site as its gateway announces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteInfo {
-    /// Unique in the grid.
+    /// Its name, unique in the grid.
     pub name: String,
     /// Address ranges of its nodes as the grid knows them, such as `10.1.0.0/24`.
     pub subnets: Vec<String>,
     /// If those are virtual, the real ones, in the same order.
     #[serde(default)]
     pub real_subnets: Vec<String>,
-    /// Where its gateway takes connections of its own nodes. Real addresses.
+    /// Where its gateway accepts connections from its own nodes. Real addresses.
     pub gateways: Vec<std::net::SocketAddr>,
     /// Source ports its gateway delivers from, `first-last`.
     pub delivery_ports: String,
     /// Its compute nodes, in the order in which they are to be used.
     pub nodes: Vec<NodeInfo>,
-    /// Its gateway carries connections of others.
+    /// Whether its gateway carries connections of other sites.
     #[serde(default)]
     pub relays: bool,
-    /// Its gateway takes connections from the site's router, and delivers them from their true sources.
+    /// Whether its gateway accepts connections from the site's router, and delivers connections from their
+    /// true sources.
     #[serde(default)]
     pub transparent: bool,
-    /// Networks that its processes reach by themselves, whatever other sites announce: `[site] local`.
+    /// Networks that its processes reach directly, whatever other sites announce: `[site] local`.
     #[serde(default)]
     pub local: Vec<String>,
 }
@@ -78,10 +79,10 @@ impl SiteInfo {
         Ok(())
     }
 
-    /// The site as it is in a grid map.
+    /// The site in the form that a grid map has it in.
     ///
     /// # Errors
-    /// What in it is impossible, in one sentence.
+    /// Something in it is impossible; the error is a sentence.
     pub fn site(&self) -> Result<Site, TextError> {
         self.check_bounds()?;
         let read = |texts: &[String]| -> Result<Vec<Cidr>, TextError> {
@@ -121,11 +122,11 @@ impl SiteInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeInfo {
-    /// The name its site's remote shell knows.
+    /// The name by which its site's remote shell knows it.
     pub name: String,
     /// Its address, as the grid knows it; in a configuration, its real one.
     pub address: std::net::IpAddr,
-    /// Processes it takes.
+    /// How many processes the node runs.
     pub slots: u32,
 }
 

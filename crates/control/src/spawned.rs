@@ -1,9 +1,9 @@
 //! What a gateway and the processes that it starts on nodes have in common: the usual remote shell, and the
-//! message to `causeway agent` when no process could be started, the one frame of the agent's protocol with
-//! `causeway node-exec` that a gateway speaks, too.
+//! message to `causeway agent` that no process could be started. It is the only frame of the protocol between
+//! the agent and `causeway node-exec` that a gateway sends, too.
 
-/// How a process is started on a node by default. BatchMode: a question nobody can answer would hang.
-/// ConnectTimeout: it gives up on a node that is switched off before a user would, and well before the
+/// How a process is started on a node by default. BatchMode: a question that nobody can answer would make it
+/// hang. ConnectTimeout: it gives up on a node that is switched off before a user would, and well before the
 /// launchers do (Open MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 

@@ -2,9 +2,9 @@
 //!
 //! Cron, `su`, `env -i`, a systemd unit and a login session of one user have different environments on one
 //! host. So the usual places depend on no variable: the user's directory below /run/user, if there is one,
-//! and one below /tmp. A gateway takes the first that exists; commands take the one at which a gateway
-//! answers. `XDG_RUNTIME_DIR` counts if it names another directory of this user's: a user who sets it means
-//! it.
+//! and one below /tmp. A gateway uses the first that exists; commands use the one at which a gateway answers.
+//! `XDG_RUNTIME_DIR` counts if it names another directory of this user's: a user who sets it does so on
+//! purpose.
 
 use crate::private;
 use nix::unistd::{Uid, getuid};
@@ -16,35 +16,36 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Names the gateway's control socket, for commands and for a gateway whose configuration names none; without
-/// it the usual places count.
+/// it, the usual places count.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
 
-/// The file name of a control socket that something else forwards. No connection comes with an answer there.
+/// The file name of a control socket that something else forwards. At such a socket, no connection can come
+/// with an answer.
 pub const FORWARDED: &str = "forwarded.sock";
 
 const FILE: &str = "gateway.sock";
 
-/// The socket that [`use_socket`] has named.
+/// The socket that [`use_socket`] was given.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
 
-/// What the program knows beside the usual places.
+/// What the program knows in addition to the usual places.
 static KNOWN: OnceLock<Known> = OnceLock::new();
 
-/// What a program knows of gateways from files of its own.
+/// What a program knows about gateways from files of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// The socket of this user's gateway on this host, if one was noted.
+    /// The socket of this user's gateway on this host, if it was noted.
     pub here: fn() -> Option<PathBuf>,
-    /// The host on which this user's gateway runs, if that is another one.
+    /// The host on which this user's gateway runs, if it is not this one.
     pub elsewhere: fn() -> Option<String>,
 }
 
-/// Has commands of this process look there, too. The first one named stays.
+/// Makes commands of this process look there, too. Only the first call has an effect.
 pub fn know(known: Known) {
     let _ = KNOWN.set(known);
 }
 
-/// Lists the usual sockets of this user's gateway on this host, that at which one would listen first.
+/// Lists the usual sockets of this user's gateway on this host, first the one at which it would listen.
 pub fn usual_sockets() -> Vec<PathBuf> {
     let user = getuid();
     let set = std::env::var_os("XDG_RUNTIME_DIR").filter(|set| !set.is_empty());
@@ -53,7 +54,7 @@ pub fn usual_sockets() -> Vec<PathBuf> {
 
 fn usual(user: Uid, set: Option<PathBuf>, run: &Path) -> Vec<PathBuf> {
     let own = run.join(user.to_string());
-    // After `su` it may be another user's.
+    // After `su`, it may be another user's.
     let is_foreign =
         |directory: &Path| fs::metadata(directory).is_ok_and(|found| found.uid() != user.as_raw());
     if let Some(set) = set.filter(|set| *set != own && !is_foreign(set)) {
@@ -67,8 +68,8 @@ fn usual(user: Uid, set: Option<PathBuf>, run: &Path) -> Vec<PathBuf> {
     sockets
 }
 
-/// Whether a gateway listens at a socket that nobody but this user could have put there. It never waits: a
-/// gateway asks this of its own socket, and nobody else would make room there.
+/// Whether a gateway listens at a socket that only this user could have put there. It never waits: a gateway
+/// asks this about its own socket, and nobody else would accept a connection there.
 pub fn answers(socket: &Path) -> bool {
     private::check_directory_of(socket).is_ok() && connects(socket).unwrap_or(false)
 }
@@ -82,8 +83,9 @@ fn connects(socket: &Path) -> io::Result<bool> {
     }
 }
 
-/// The socket commands use: the one [`use_socket`] or [`SOCKET_ENV`] names, else the one of the usual places
-/// and of what the program [knows](know) at which a gateway answers, else that at which one would listen.
+/// The socket that commands use: the one that [`use_socket`] or [`SOCKET_ENV`] names; else, of the usual
+/// places and those that the program [knows](know), the one at which a gateway answers; else the one at which
+/// a gateway would listen.
 pub fn socket() -> PathBuf {
     let set = || std::env::var_os(SOCKET_ENV).map(PathBuf::from);
     NAMED.get().cloned().or_else(set).unwrap_or_else(found)
@@ -97,17 +99,17 @@ fn found() -> PathBuf {
     answering.unwrap_or_else(|| usual.swap_remove(0))
 }
 
-/// Makes this process's commands use another socket, from now on. The first one named stays.
+/// Makes this process's commands use another socket from now on. Only the first call has an effect.
 pub fn use_socket(path: PathBuf) {
     let _ = NAMED.set(path);
 }
 
-/// Whether a connection may come with an answer of this process's gateway.
+/// Whether a connection can come with an answer from this process's gateway.
 pub fn takes_connections() -> bool {
     socket().file_name().is_none_or(|name| name != FORWARDED)
 }
 
-/// Where a gateway was looked for that is not at `path`, and on which other host there is one, for people.
+/// Where a gateway was looked for besides `path`, and on which other host there is one, for people.
 pub(crate) fn looked_at(path: &Path) -> String {
     let usual = usual_sockets();
     if !usual.iter().any(|usual| usual == path) {

@@ -1,4 +1,4 @@
-//! Takes connections from the listeners, and pauses when there is no file for more.
+//! Accepts connections from the listeners, and pauses when there is no descriptor left for more.
 
 use crate::base::base;
 use crate::commands::command_context;
@@ -11,17 +11,17 @@ use crate::telemetry::view;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// Connections taken from a listener before others get their turn.
+/// Connections accepted from a listener before others get their turn.
 const ROUNDS: usize = 256;
 
-/// How often it is checked whether commands still find this gateway.
+/// How often the gateway checks whether commands can still find it.
 const LOOK_AFTER_CONTROL: Duration = Duration::from_secs(10);
 
-/// Pause after the process ran out of files: long enough for some to be closed.
+/// Pause after the process has run out of descriptors: long enough for some to be closed.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Gateway {
-    /// Takes what waits at a listener.
+    /// Accepts what waits at a listener.
     pub(crate) fn accept_from(&mut self, listener: Listener) {
         match listener {
             Listener::Lan(index) => self.accept_shims(index),
@@ -116,7 +116,7 @@ impl Gateway {
         self.accept_transparent();
     }
 
-    /// Commands find this gateway by a file that others may remove.
+    /// Makes sure that commands still find this gateway: they do so by a file that others may remove.
     pub(crate) fn look_after_control(&mut self) {
         let path = self.driver.config.control.clone();
         let registry = self.driver.poll.registry();
@@ -145,7 +145,8 @@ impl Gateway {
         }
     }
 
-    /// One deadline serves all listeners: with one for each that asks, they would multiply at every strike.
+    /// Pauses accepting. One deadline serves all listeners: if each set its own, they would multiply at every
+    /// strike.
     fn accept_after(&mut self, pause: Duration) {
         if !std::mem::replace(&mut self.listeners.pending, true) {
             self.driver.set_deadline(pause, Deadline::Accept);
@@ -153,7 +154,8 @@ impl Gateway {
     }
 }
 
-/// Whether the error is of one connection, or a signal's: the next one in the queue may be well.
+/// Whether the error concerns only one connection, or came from a signal: the next connection in the queue
+/// may be fine.
 fn concerns_one(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Hands the events of owners to those whom they concern.
+//! Hands the events of owners to the owners that they concern.
 
 use crate::base::base;
 use crate::commands::command_context;
@@ -9,8 +9,8 @@ use causeway_control::Reply;
 use causeway_wire::TextError;
 
 impl Gateway {
-    /// Runs one step of the loop, and hands on what it has led to before anything else is done. Every step is
-    /// run by this, so that nobody acts on a state that others have not heard of yet.
+    /// Runs one step of the loop, and hands on its consequences before anything else is done. Every step runs
+    /// through this, so that no owner acts on a state that the others have not heard of yet.
     pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
         let result = step(self);
         self.handle_events();
@@ -62,7 +62,7 @@ impl Gateway {
     fn on_tunnels(&mut self, mut event: TunnelsEvent) {
         match &mut event {
             TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, *pair),
-            // What it carried is over, too.
+            // The streams that the tunnel carried are over, too.
             TunnelsEvent::Ended { site, legs, why, .. } => {
                 self.site.abort(&mut base!(self), std::mem::take(legs));
                 self.commands.on_site_gone(&mut command_context!(self), site, why);

@@ -1,11 +1,11 @@
-//! The fields of a gateway that a site's connections, ways between sites and commands all act on.
+//! The fields of a gateway that a site's connections, paths between sites and commands all act on.
 //!
-//! A gateway's state lies in owners, each a field of its own, so that a method of one owner can change others
-//! meanwhile: the borrow checker tells fields apart, and not what methods of a whole gateway touch (smoltcp
-//! keeps its `InterfaceInner` apart from the sockets for the same reason). A bundle says which owners a
-//! method may touch, and the compiler holds it to that. `Base` is the smallest, `commands::CommandContext`
-//! has more, `flow::Flow` the most. Each has its owners as fields of its own, and lends the smaller bundles
-//! out of these.
+//! A gateway's state is divided among owners, each a field of its own, so that a method of one owner can
+//! change others: the borrow checker distinguishes fields, but not what the methods of a whole gateway touch
+//! (smoltcp keeps its `InterfaceInner` apart from the sockets for the same reason). A bundle says which
+//! owners a method may touch, and the compiler enforces this. `Base` is the smallest,
+//! `commands::CommandContext` has more, `flow::Flow` the most. Each has its owners as fields of its own, and
+//! lends the smaller bundles out of these.
 
 use crate::config::Config;
 use crate::driver::Driver;
@@ -22,19 +22,19 @@ use mio::Registry;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Tunnels and membership, and what every owner uses.
+/// Tunnels and membership, and the driver, which every owner uses.
 pub(crate) struct Base<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) membership: &'a mut Membership,
 }
 
-/// What every bundle can do that has tunnels and membership.
+/// What every bundle can do that contains tunnels and membership.
 pub(crate) trait Bundle {
-    /// Lends the owners to read.
+    /// Lends the owners for reading.
     fn owners(&self) -> (&Driver, &Membership);
 
-    /// Lends the owners to change.
+    /// Lends the owners for changing.
     fn owners_mut(&mut self) -> (&mut Driver, &mut Tunnels, &mut Membership);
 
     fn config(&self) -> &Config {
@@ -59,13 +59,13 @@ pub(crate) trait Bundle {
         self.owners_mut().0.log.refuse(kind, whom, why);
     }
 
-    /// Counts a refusal of what a site asked for under a job, and writes it down.
+    /// Counts a refusal of a site's request under a job, and writes it to the audit.
     fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
         let (driver, _, membership) = self.owners_mut();
         consent::record_refusal(driver, membership.jobs(), kind, site, token, why);
     }
 
-    /// Makes the loop tell the owner of the deadline after this time.
+    /// Makes the loop call the owner of the deadline after this time.
     fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
         self.owners_mut().0.set_deadline(after, deadline);
     }
@@ -97,12 +97,12 @@ impl Base<'_> {
         self.driver.registry()
     }
 
-    /// Gives a pair that may have something to send its turn.
+    /// Queues a pair that may have something to send.
     pub(crate) fn touch(&mut self, pair: PairKey) {
         self.tunnels.pairs_mut().touch(pair);
     }
 
-    /// Names the site at the place of a peer.
+    /// Names the site of a peer.
     pub(crate) fn site_at(&self, peer: PeerIndex) -> &str {
         self.tunnels.peers()[peer].site()
     }

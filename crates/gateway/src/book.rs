@@ -1,7 +1,7 @@
-//! What the next worker needs to know, should this one be killed: records in memory that the keeper keeps.
+//! What the next worker needs to know if this one is killed: records in memory that the keeper preserves.
 //!
-//! Owners write down what has changed once a turn of the loop, before anything of it leaves this process
-//! (`gateway`). `lifecycle::takeup` reads it.
+//! Once in each turn of the loop, owners write down what has changed, before any effect of it leaves this
+//! process (`gateway`). `lifecycle::takeup` reads it.
 
 use causeway_memory::{Arena, Found, Journal, Key};
 use causeway_tunnel::BEYOND;
@@ -26,12 +26,12 @@ pub(crate) mod kind {
     pub(crate) const STARTERS: u8 = BEYOND + 6;
     pub(crate) const LEG: u8 = BEYOND + 7;
     pub(crate) const SITE: u8 = BEYOND + 8;
-    /// Written in a hand-over alone.
+    /// Written only in a hand-over.
     pub(crate) const SPLICE: u8 = BEYOND + 9;
     pub(crate) const REFUSED: u8 = BEYOND + 10;
 }
 
-/// Numbers of a gateway, behind the layout's version.
+/// Numbers of a gateway, which follow the layout's version.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Numbers {
     pub(crate) handed_over: u64,
@@ -39,13 +39,13 @@ pub(crate) struct Numbers {
     pub(crate) carried_bytes: u64,
 }
 
-/// Records by key, as an earlier worker has left them.
+/// Records by key, as an earlier worker left them.
 pub(crate) type Records = BTreeMap<Key, Vec<u8>>;
 
 pub(crate) struct Book {
     journal: Journal,
     arena: Arena,
-    /// What the worker before this one has left, until what counts of it is written down anew.
+    /// What the previous worker left, until everything in it that still counts is written down anew.
     old: Vec<Found>,
 }
 
@@ -61,10 +61,10 @@ impl Book {
         Book::open(files).map(|(book, _, _)| book)
     }
 
-    /// The book in these files, and what an earlier worker has left in it: records, and the memory of lanes.
+    /// The book in these files, and what an earlier worker left in it: records, and the memory of lanes.
     ///
     /// # Errors
-    /// Those of dup(2) and mmap(2); the files are damaged.
+    /// Those of dup(2) and mmap(2), or that the files are damaged.
     pub(crate) fn open([blocks, first, second]: [OwnedFd; 3]) -> io::Result<(Book, Records, Vec<Found>)> {
         let (arena, found) = Arena::open(blocks)?;
         let (journal, records) = Journal::open([first, second])?;
@@ -80,7 +80,7 @@ impl Book {
         &self.arena
     }
 
-    /// Lends what tunnels write to.
+    /// Lends the journal, to which tunnels write.
     pub(crate) fn journal(&mut self) -> &mut Journal {
         &mut self.journal
     }
@@ -112,21 +112,20 @@ impl Book {
         self.journal.remove(named(kind, name));
     }
 
-    /// Makes the next worker find what has been written until `now`.
+    /// Makes the next worker find what was written until `now`.
     ///
     /// # Errors
-    /// There was no memory for it: a worker that follows this one finds the last commit, if this one ends
-    /// now.
+    /// There was no memory for it: if this worker ends now, the next one finds the last commit.
     pub(crate) fn commit(&mut self, now: Instant) -> io::Result<()> {
         self.journal.commit(now)?;
         self.old.clear();
         Ok(())
     }
 
-    /// Makes a worker that follows this one find nothing.
+    /// Makes the next worker find nothing.
     pub(crate) fn give_up(self) {
         self.journal.give_up();
-        // Its blocks must not wait for a commit.
+        // The arena's blocks must not wait for a commit.
         self.arena.end_sharing();
     }
 }

@@ -1,4 +1,5 @@
-//! What every owner may use: the kernel's events, time, numbers, the log, and what is to be done by others.
+//! What every owner may use: the kernel's events, time, numbers, the log, and the queue of what other owners
+//! are to do.
 
 use crate::audit::Audit;
 use crate::book::Book;
@@ -19,16 +20,16 @@ use std::time::{Duration, Instant};
 
 pub(crate) struct Driver {
     pub(crate) config: Config,
-    /// Where this program lay when it started: what it starts on nodes is the same program, even when that
-    /// was replaced meanwhile, as an upgrade does.
+    /// The path of this program when it started. What it starts on nodes is the same program, even if that
+    /// file has been replaced since, as by an upgrade.
     pub(crate) program: PathBuf,
     pub(crate) poll: Poll,
     pub(crate) timers: Timers,
     pub(crate) log: Log,
     pub(crate) audit: Audit,
-    /// Name of the user whose gateway this is, for the sites where this user's jobs run.
+    /// Name of the user whose gateway this is, for the sites at which this user's jobs run.
     pub(crate) user: String,
-    /// Where the memory of bytes on their way comes from.
+    /// The source of memory for bytes in transit.
     pub(crate) arena: Arena,
     /// When this process began.
     pub(crate) began: Instant,
@@ -38,21 +39,22 @@ pub(crate) struct Driver {
     pub(crate) generations: u64,
     /// Files that this process may have open.
     pub(crate) files: usize,
-    /// The gateway stops: nobody gets what arrives now.
+    /// Whether the gateway is stopping: what arrives now is passed on to nobody.
     pub(crate) leaving: bool,
-    /// What the next worker needs to know, if there would be one.
+    /// The records for the next worker, if there would be one.
     pub(crate) book: Option<Book>,
-    /// Sockets to be closed once that is written down: until then the next worker would look for them.
+    /// Sockets to be closed once the book no longer mentions them: until then, the next worker would look for
+    /// them.
     pub(crate) closing: Vec<OwnedFd>,
-    /// The process that makes another worker when this one is killed, where there is one.
+    /// The link to the process that makes another worker when this one is killed, if there is one.
     pub(crate) link: Option<KeeperLink>,
 }
 
 impl Driver {
-    /// Starts the thread that writes the audit. Call it after the gateway has taken its signals.
+    /// Starts the thread that writes the audit. Call this after the gateway has taken its signals.
     ///
     /// # Errors
-    /// Those of starting it.
+    /// The errors of starting the thread.
     pub(crate) fn new(
         config: Config,
         poll: Poll,
@@ -87,8 +89,8 @@ impl Driver {
         })
     }
 
-    /// Writes what waits, as far as that takes no longer than a moment. Call it before this program ends or
-    /// another takes its place.
+    /// Writes the lines that wait, as far as that takes only a moment. Call this before this program ends or
+    /// another one takes its place.
     pub(crate) fn flush(&mut self) {
         let left = self.audit.flush();
         if left > 0 {
@@ -99,7 +101,7 @@ impl Driver {
         self.log.flush();
     }
 
-    /// How a process has ended that this worker has not started itself, if it has.
+    /// How a process that this worker did not start itself has ended, if it has.
     pub(crate) fn end_of_orphan(&mut self, process: Pid) -> Option<Ended> {
         self.link.as_mut()?.orphans.end_of(process)
     }
@@ -116,7 +118,7 @@ impl Driver {
         self.log.say(text);
     }
 
-    /// Makes the loop tell the owner of the deadline after this time.
+    /// Makes the loop call the owner of the deadline after this time.
     pub(crate) fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
         self.timers.set(after, deadline);
     }
@@ -125,14 +127,14 @@ impl Driver {
         self.poll.registry()
     }
 
-    /// Gives a number that no other connection of this process has had.
+    /// Returns a number that no other connection of this process has had.
     pub(crate) fn next_generation(&mut self) -> u64 {
         self.generations += 1;
         self.generations
     }
 }
 
-/// The name of the user that this process runs as; the number where it has none.
+/// The name of the user that this process runs as, or the user's number if there is no name.
 fn own_user() -> String {
     let own = nix::unistd::geteuid();
     let user = nix::unistd::User::from_uid(own).ok().flatten();

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 /// Why a gateway could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// An address of the configuration cannot be listened on.
+    /// The gateway cannot listen at an address of the configuration.
     #[error("listen on {address}: {source}")]
     Listen {
         /// The address, or the path of the control socket.
         address: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel does not let this process take connections that a router hands over.
@@ -25,7 +25,7 @@ pub enum GatewayError {
     Transparent {
         /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's answer.
         source: io::Error,
     },
     /// Another gateway serves the control socket.
@@ -35,13 +35,13 @@ pub enum GatewayError {
         .0.display()
     )]
     AlreadyRunning(PathBuf),
-    /// What a predecessor handed over cannot be taken up.
+    /// What a predecessor handed over cannot be used.
     #[error("continue from the handed-over state: {0}")]
     Inherit(#[from] InheritError),
     /// This gateway cannot take part in the grid.
     #[error("grid: {0}")]
     Grid(String),
-    /// It cannot be kept running.
+    /// The gateway cannot be kept running.
     #[error("keep it running: {0}")]
     Keeper(io::Error),
     /// There is no memory that outlives a worker.
@@ -55,7 +55,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Whether another process listens there, or did until a moment ago.
+    /// Whether another process listens there, or did until recently.
     pub(crate) fn is_taken(&self) -> bool {
         match self {
             GatewayError::Listen { source, .. } | GatewayError::Transparent { source, .. } => {

@@ -15,20 +15,20 @@ use crate::turn::Turn;
 use causeway_tunnel::{Event, OpenRequest, StreamId};
 use std::time::Instant;
 
-/// Reads of one lane before the others get their turn.
+/// Reads of one lane before other lanes get their turn.
 const ROUNDS: usize = 8;
 
-/// Fillings of one pair's lanes before the others get their turn.
+/// Fillings of one pair's lanes before other pairs get their turn.
 const FILLINGS: usize = 8;
 
-/// All that a tunnel's events may concern. `base` explains why state is split so.
+/// Everything that a tunnel's events may concern. `base` explains why the state is divided in this way.
 pub(crate) struct Flow<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) membership: &'a mut Membership,
     pub(crate) site: &'a mut SiteSide,
     pub(crate) traversal: &'a mut Traversal,
-    /// Programs that had this gateway before.
+    /// How many programs had this gateway before.
     pub(crate) handed_over: u64,
     pub(crate) commands: &'a mut Commands,
 }
@@ -73,7 +73,7 @@ impl Flow<'_> {
         (self.commands, context)
     }
 
-    /// Acts on what the kernel says of a lane: that it is readable or writable.
+    /// Acts on what the kernel reports about a lane: that it is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
         if self.tunnels.traffic().on_lane_ready(self.driver, key, event) {
             self.receive(key);
@@ -109,7 +109,7 @@ impl Flow<'_> {
             if emptied {
                 return Ok(false);
             }
-            // Frames that tell nothing take time too.
+            // Frames that have no event take time, too.
             if turn.ended(Instant::now()) {
                 return Ok(true);
             }
@@ -117,8 +117,8 @@ impl Flow<'_> {
         Ok(true)
     }
 
-    /// Acts on the whole frames of a lane's input and keeps the rest. False when the lane's turn was over
-    /// before.
+    /// Acts on the whole frames of a lane's input, and keeps the rest. False if the lane's turn was over
+    /// before that.
     fn digest(&mut self, key: LaneKey, turn: &mut Turn) -> Result<bool, LaneEnd> {
         let now = self.driver.now;
         let Some(input) = self.tunnels.traffic().take_input(key) else {
@@ -154,7 +154,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Acts on what a tunnel has to tell that no input brings now.
+    /// Acts on what a tunnel reports without any input.
     fn take_events(&mut self, key: PairKey) {
         let mut turn = Turn::begin(Instant::now(), 1);
         while let Some(event) = self.tunnels.traffic().poll_tunnel(key) {
@@ -167,8 +167,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Fills and writes a pair's lanes until there is nothing to send, the kernel has enough, or others must
-    /// have their turn.
+    /// Fills and writes a pair's lanes until there is nothing to send, the kernel takes no more, or others
+    /// must have their turn.
     pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
             let filled = match self.tunnels.traffic().supply(self.driver, key) {

@@ -1,4 +1,4 @@
-//! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
+//! The loop: what the gateway consists of, who is told what the kernel reports, and in which order.
 
 use crate::base::base;
 use crate::book::Book;
@@ -61,17 +61,19 @@ impl Gateway {
     /// Listens as configured. Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
-    /// [`GatewayError`] names the address that cannot be listened on.
+    /// [`GatewayError`] names the address at which it cannot listen.
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::bind(&config)?;
         Gateway::listening(config, listeners, None, None)
     }
 
-    /// The gateway of a worker. It goes on from what the worker before it has written down, if that was
-    /// killed or has handed this gateway over. Nothing is dialled before [`Gateway::run`].
+    /// Makes the gateway of a worker. It goes on from what the previous worker has written down, if that was
+    /// killed or has handed this gateway over. If a killed worker's records cannot be used, it begins anew.
+    /// Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
-    /// [`GatewayError::Inherit`] when what was handed over cannot be taken up.
+    /// [`GatewayError::Inherit`] when what was handed over cannot be used; others when the memory or the
+    /// listeners cannot be.
     pub(crate) fn for_worker(config: Config, mut link: KeeperLink) -> Result<Gateway, GatewayError> {
         let before = link.before.take();
         let takes_up = match &before {
@@ -94,7 +96,7 @@ impl Gateway {
                 }
                 Err(error) => return Err(InheritError::State(error).into()),
             }
-            // Those at the other ends learn of it at once.
+            // The streams end here: closed now, they tell the processes at their other ends at once.
             link.inherited.iter().for_each(|number| process::close(*number));
             starters = commands::written::follow_starters(&records).unwrap_or_default();
         }
@@ -119,7 +121,7 @@ impl Gateway {
         let listeners = Listeners::duplicate(&link.kept().listeners)?;
         let stayed = link.stayed.take();
         let mut gateway = Gateway::listening(config, listeners, Some(link), Some(book))?;
-        // That one is not handed over where its program could not be executed.
+        // If the other program could not be executed, the hand-over does not count.
         let handed_over = state.handed_over - u64::from(stayed.is_some());
         gateway.lifecycle.inherit(handed_over);
         gateway.step(|gateway| go_on(&mut flow!(gateway), state, owners))?;
@@ -130,7 +132,7 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Makes a gateway that knows nobody yet.
+    /// Makes a gateway that does not know any other gateway yet.
     pub(crate) fn listening(
         mut config: Config,
         mut listeners: Listeners,
@@ -138,7 +140,7 @@ impl Gateway {
         book: Option<Book>,
     ) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(process::raise_file_limit()).unwrap_or(usize::MAX);
-        // Nothing that is started on nodes needs what the listener needed.
+        // Nothing that is started on nodes needs the privilege that the listener needed.
         socket::pass_net_admin_on(false);
         crate::sys::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
@@ -222,7 +224,7 @@ impl Gateway {
             }
             self.go_on();
             if let Some(successor) = self.lifecycle.take_successor() {
-                // Streams of tunnels that end by this are nobody's.
+                // Streams of tunnels that end because of this have no owner any more.
                 self.step(|gateway| handover::let_go(&mut flow!(gateway)));
                 self.telemetry.end_scrapes();
                 self.step(|gateway| handover::hand_over(&successor, &mut flow!(gateway)));
@@ -230,8 +232,8 @@ impl Gateway {
         }
     }
 
-    /// The keeper was killed, and with it the gateway: the next one listens here at once, while this worker
-    /// says its last words to the others.
+    /// The keeper was killed, and with it the gateway: the next gateway listens here at once, while this
+    /// worker sends its last messages to the others.
     fn leave_listeners(&mut self) {
         self.driver.say("its first process was killed; stopping");
         if let Some(link) = &self.driver.link {
@@ -258,7 +260,7 @@ impl Gateway {
         }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
         self.step(|gateway| gateway.traversal.look_after(&mut base!(gateway)));
-        // What follows tells others what has been done: the next worker must know that, too.
+        // What follows tells others what was done: by then, the next worker must know it, too.
         self.write_down();
         if self.commands.has_answers() {
             self.step(|gateway| gateway.commands.send_answers(&mut command_context!(gateway)));
@@ -374,8 +376,8 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // The socket's file outlives its process otherwise; the next start would have to guess. It is the
-        // keeper's, where there is one.
+        // Otherwise the socket's file would outlive its process, and the next start would have to guess. If
+        // there is a keeper, the file is the keeper's.
         if self.driver.link.is_none() {
             let _ = private::remove_socket(&self.driver.config.control);
         }

@@ -1,4 +1,4 @@
-//! Common to all that a gateway takes over from its predecessor: its version, the errors, and the
+//! Common to everything that a gateway takes over from its predecessor: its version, the errors, and the
 //! descriptors.
 
 use crate::sys::socket;
@@ -6,29 +6,29 @@ use causeway_tunnel::SnapshotError;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
-/// A gateway hands over only to a program that reads this version; it goes up with every change of what is
-/// written, here or in `causeway_tunnel::Snapshot`. A test below knows the bytes.
+/// A gateway hands over only to a program that reads this version; it rises with every change of what is
+/// written, here or in `causeway_tunnel::Snapshot`. A test below contains the bytes.
 pub const STATE_VERSION: u32 = 13;
 
-/// Why a file cannot be taken up as state.
+/// Why a file cannot be read as state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It cannot be read.
+    /// The state cannot be read.
     #[error("read: {0}")]
     Io(#[from] io::Error),
-    /// It was not written by a gateway.
+    /// The state was not written by a gateway.
     #[error("it is not a gateway's state")]
     Magic,
-    /// It was written by a gateway of another version.
+    /// The state was written by a gateway of another version.
     #[error("its version is {0}, but this program reads {STATE_VERSION}")]
     Version(u32),
-    /// It is cut or damaged, or cannot be written.
+    /// The state is truncated or damaged, or cannot be written.
     #[error("it is damaged: {0}")]
     Format(#[from] postcard::Error),
-    /// Bytes follow that belong to nothing.
+    /// This many bytes follow that belong to nothing.
     #[error("it is damaged: {0} bytes too many")]
     Rest(usize),
-    /// It contradicts itself.
+    /// The state contradicts itself.
     #[error("it is damaged: {0}")]
     Contradiction(&'static str),
 }
@@ -39,7 +39,7 @@ pub enum InheritError {
     /// The state cannot be read.
     #[error("the state: {0}")]
     State(#[from] StateError),
-    /// A descriptor it names is not there.
+    /// A descriptor that the state names does not exist.
     #[error("descriptor {0}: {1}")]
     Descriptor(RawFd, io::Error),
     /// The kernel does not report events of a descriptor.

@@ -1,4 +1,4 @@
-//! How owners name what another owner has: by numbers that cannot be taken for each other.
+//! How owners name what another owner has: by numbers of different types, so that they cannot be confused.
 
 use causeway_tunnel::tunnel::MAX_LANES;
 use slab::Slab;
@@ -41,7 +41,7 @@ keys! {
     PeerIndex,
     /// A connection whose preface is being read.
     IntakeKey,
-    /// A connection between gateways that is no lane yet.
+    /// A connection between gateways that is not a lane yet.
     HandshakeKey,
     /// A connection of a command of this host.
     CommandKey,
@@ -55,7 +55,7 @@ keys! {
 pub(crate) struct Table<K, T> {
     slab: Slab<T>,
     key: PhantomData<K>,
-    /// What has changed since it was last asked, where that is noted.
+    /// What has changed since this was last asked, if changes are noted.
     touched: Option<Vec<usize>>,
 }
 
@@ -81,7 +81,7 @@ impl<K: Key, T> Table<K, T> {
         }
     }
 
-    /// Takes the keys of what has changed, or is gone, each once.
+    /// Takes the keys of entries that have changed or are gone, each once.
     pub(crate) fn take_touched(&mut self) -> Vec<K> {
         let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
         touched.sort_unstable();
@@ -116,7 +116,7 @@ impl<K: Key, T> Table<K, T> {
         self.slab.get_mut(key.number())
     }
 
-    /// The same, for use that changes nothing.
+    /// The same, for uses that change nothing.
     pub(crate) fn untouched_mut(&mut self, key: K) -> Option<&mut T> {
         self.slab.get_mut(key.number())
     }
@@ -144,7 +144,7 @@ impl<K: Key, T> Table<K, T> {
         self.slab.clear();
     }
 
-    /// Lists the keys first, since what is done with an entry may remove others.
+    /// Lists the keys first, because what is done with one entry may remove others.
     pub(crate) fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()
     }
@@ -181,7 +181,7 @@ impl<K, T> FromIterator<(usize, T)> for Table<K, T> {
     }
 }
 
-/// Append-only values, whose numbers stay good.
+/// Append-only values, whose numbers stay valid.
 pub(crate) struct List<K, T> {
     values: Vec<T>,
     key: PhantomData<K>,

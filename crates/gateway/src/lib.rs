@@ -1,4 +1,4 @@
-//! The gateway: one per site, on its head node.
+//! The gateway: one for each site, on its head node.
 //!
 //! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the
 //! destination's site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then

@@ -23,13 +23,14 @@ pub(crate) struct Listeners {
     pub(crate) control: UnixListener,
     pub(crate) metrics: Option<TcpListener>,
     pub(crate) transparent: Option<TcpListener>,
-    /// Connections wait that could not be accepted; see `Deadline::Accept`.
+    /// Whether connections wait that could not be accepted; see `Deadline::Accept`.
     pub(crate) pending: bool,
 }
 
 impl Listeners {
     pub(crate) fn bind(config: &Config) -> Result<Listeners, GatewayError> {
-        // First, because it tells a second gateway of this user from a port that another program has.
+        // This comes first, because its error distinguishes a second gateway of this user from a port that
+        // another program uses.
         let control = bind_control(&config.control)?;
         let lan = config.lan.iter().map(|address| bind(*address));
         Ok(Listeners {
@@ -42,7 +43,7 @@ impl Listeners {
         })
     }
 
-    /// What travels of them.
+    /// Gathers what is handed over of them.
     pub(crate) fn keep(&self) -> KeptListeners {
         KeptListeners {
             lan: self.lan.iter().map(AsRawFd::as_raw_fd).collect(),
@@ -53,10 +54,10 @@ impl Listeners {
         }
     }
 
-    /// Takes over those that a predecessor left.
+    /// Takes over the listeners that a predecessor left.
     ///
     /// # Errors
-    /// They are not those of the configuration, or are not there.
+    /// They are not those of the configuration, or do not exist.
     pub(crate) fn inherit(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
         let same = (kept.lan.len(), kept.wan.is_some());
         let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
@@ -68,7 +69,7 @@ impl Listeners {
         Listeners::of(kept, descriptor)
     }
 
-    /// Makes others of the same sockets: closing one does not close these.
+    /// Makes other listeners of the same sockets: closing one does not close the other.
     ///
     /// # Errors
     /// This process has too many descriptors.
@@ -95,8 +96,8 @@ impl Listeners {
         let _ = socket2::SockRef::from(&self.control).shutdown(Shutdown::Both);
     }
 
-    /// Listens for commands again if the socket's file is gone: with /run/user/UID at the user's last logout,
-    /// or because /tmp was cleaned. Returns where, if not at `path` as before.
+    /// Listens for commands again if the socket's file is gone: it disappears with /run/user/UID at the
+    /// user's last logout, or if /tmp is cleaned. Returns the new path if it is not `path` as before.
     pub(crate) fn restore_control(
         &mut self,
         path: &Path,
@@ -106,7 +107,7 @@ impl Listeners {
             return Ok(None);
         }
         let usual = usual_sockets();
-        // Nobody looks elsewhere for one that the configuration names.
+        // If the configuration names a socket, commands look nowhere else.
         let is_usual = usual.iter().any(|usual| usual == path);
         let others = if is_usual { &usual[..] } else { &[] };
         let places = std::iter::once(path).chain(others.iter().map(PathBuf::as_path));
@@ -139,14 +140,14 @@ impl Listeners {
     }
 }
 
-/// Whether a gateway could listen here as its configuration says. It leaves nothing behind.
+/// Whether a gateway could listen here as its configuration says. This leaves nothing behind.
 ///
 /// # Errors
 /// The first address or socket that it could not have.
 pub fn try_bind(config: &Config) -> Result<(), GatewayError> {
     let bound = Listeners::bind(config);
     if !matches!(bound, Err(GatewayError::AlreadyRunning(_))) {
-        // Without a listener it is useless; if it cannot be removed, the next gateway says so.
+        // Without a listener it is useless; if it cannot be removed, the next gateway reports that.
         let _ = private::remove_socket(&config.control);
     }
     bound.map(drop)

@@ -1,16 +1,17 @@
 //! What the gateway logs on standard error, and what it counts. All of it goes through `causeway_service`,
-//! which escapes what others chose and waits for no reader. A refusal is always counted, and logged as often
-//! as `causeway_service::refusals` allows.
+//! which escapes text that others chose, and does not wait for a reader. A refusal is always counted, and
+//! logged as often as `causeway_service::refusals` allows.
 
 use causeway_service::{Lines, Refusals};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// How long this program, as it ends, waits for a reader of its last lines.
+/// How long this program, as it ends, waits until somebody reads its last lines.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A restart of a far gateway takes two; a network that comes back now and then some more.
+/// Most lines a minute about one site: a restart of a far gateway takes two, a network that comes and goes
+/// some more.
 const LINES_A_MINUTE: u32 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -38,13 +39,14 @@ impl Log {
         Lines::stderr().say(format_args!("causeway gateway {}: {text}", self.site));
     }
 
-    /// Writes what waits. Call it before this program ends or another takes its place: lines that nobody
-    /// reads within a second are lost.
+    /// Writes the lines that wait. Call this before this program ends or another one takes its place: lines
+    /// that nobody reads within a second are lost.
     pub(crate) fn flush(&self) {
         Lines::stderr().flush(FAREWELL);
     }
 
-    /// Counts a refusal under `kind`, and logs it unless this `origin` had its line a short while ago.
+    /// Counts a refusal under `kind`, and logs it unless there was a line for this `origin` a short while
+    /// ago.
     pub(crate) fn refuse(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         *self.refused.entry(kind.to_owned()).or_default() += 1;
         let origin = origin.to_string();
@@ -53,8 +55,8 @@ impl Log {
         }
     }
 
-    /// Logs, as seldom as a refusal, why a connection led to nothing though nothing was refused: it came too
-    /// early and is to come again, or nothing was asked for.
+    /// Logs, as seldom as a refusal, why a connection led to nothing although nothing was refused: it came
+    /// too early and will be made again, or it asked for nothing.
     pub(crate) fn put_off(&mut self, kind: &str, origin: impl Display, text: impl Display) {
         let origin = origin.to_string();
         if let Some(more) = self.said.count(kind, &origin, Instant::now()) {
@@ -67,8 +69,8 @@ impl Log {
     }
 }
 
-/// What may be logged of one site's coming and going: a minute's lines are bounded, and those left out are
-/// counted.
+/// Limits what is logged about one site's coming and going: lines in a minute are bounded, and those left out
+/// are counted.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
     since: Option<Instant>,

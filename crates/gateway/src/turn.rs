@@ -1,19 +1,19 @@
-//! How much of one tunnel's input is acted on before the others get their turn.
+//! How much of one tunnel's input is acted on before others get their turn.
 //!
-//! By time, not by bytes: sixteen bytes may open a stream or end a job, and a megabyte of one stream's data
-//! may cost less than either.
+//! It is limited by time, not by bytes: sixteen bytes may open a stream or end a job, and a megabyte of one
+//! stream's data may cost less than either.
 
 use std::time::{Duration, Instant};
 
-/// A tunnel's share of a turn, which its lanes divide among them: more lanes are no more time. A read of 256
-/// kB of data takes a tenth of it. Where a hundred sites flood this gateway, it gets round them in a fifth of
-/// a second.
+/// A tunnel's share of a turn, which its lanes divide among themselves: more lanes get no more time. A read
+/// of 256 kB of data takes a tenth of it. If a hundred sites flood this gateway, each has had its turn after
+/// a fifth of a second.
 const SHARE: Duration = Duration::from_millis(2);
 
 /// Events between two checks of the clock, which costs as much as a small event.
 const EVENTS: u32 = 16;
 
-/// One lane's turn, or that of what a tunnel has to tell by itself.
+/// The turn of one lane, or of the events that a tunnel has without input.
 pub(crate) struct Turn {
     ends: Instant,
     unlooked: u32,
@@ -30,7 +30,7 @@ impl Turn {
         }
     }
 
-    /// Whether what has been done since it began was enough, asked after each event.
+    /// Whether enough was done since the turn began; asked after each event.
     pub(crate) fn is_over(&mut self, clock: impl FnOnce() -> Instant) -> bool {
         self.unlooked += 1;
         if self.unlooked < EVENTS {

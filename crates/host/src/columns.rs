@@ -1,11 +1,11 @@
-//! Lines of bounded width: fields that two blanks separate. A full line is broken between fields, and inside
-//! one only if that alone is longer than a line.
+//! Lines of bounded width, whose fields are separated by two blanks. A full line is broken between fields,
+//! and inside a field only if that alone is longer than a line.
 //!
-//! A column is a character; scripts whose characters take two are shown wider.
+//! A column is a character; scripts whose characters take two columns are shown wider.
 
 use causeway_wire::shown::Line;
 
-/// What a terminal shows in one line without anybody having made it wider.
+/// What a terminal shows in one line if nobody has made it wider.
 const COLUMNS: usize = 100;
 
 /// How much further the second line is indented.
@@ -16,7 +16,7 @@ const FURTHER: usize = 4;
 pub enum Width {
     /// Lines of 100 columns, with the fields that people look at first.
     Narrow,
-    /// Lines as long as they are, with all fields.
+    /// Lines as long as necessary, with all fields.
     Wide,
 }
 
@@ -34,7 +34,7 @@ impl Width {
             },
         };
         for field in fields.into_iter().filter(|field| !field.is_empty()) {
-            // What others chose gets neither a line of its own nor more columns than are counted.
+            // Text that others chose gets neither a line of its own nor more columns than are counted.
             lines.add_field(&Line(field).to_string());
         }
         lines.done + &lines.last + "\n"
@@ -62,7 +62,7 @@ impl Lines {
         }
     }
 
-    /// Adds the field behind a gap, or without one at the beginning of a line; false if there is no room.
+    /// Adds the field after a gap, or without one at the beginning of a line; false if there is no room.
     fn add(&mut self, gap: &str, text: &str) -> bool {
         let gap = if self.is_new() { "" } else { gap };
         let fits = width(&self.last) + gap.len() + width(text) <= self.columns;
@@ -72,7 +72,7 @@ impl Lines {
         fits
     }
 
-    /// A word that no line has room for goes on in the next one.
+    /// A word that is too long for any line continues in the next one.
     fn add_cut(&mut self, word: &str) {
         for character in word.chars() {
             if width(&self.last) == self.columns {

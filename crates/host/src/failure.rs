@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// The status is 2 for what the user can correct in the command, else 1.
+/// The status is 2 if the user can correct the command, otherwise 1.
 #[derive(Debug)]
 pub struct Failure {
     /// The reason.
@@ -20,7 +20,7 @@ impl Failure {
         }
     }
 
-    /// The command is right, and something else is not.
+    /// The command is right, but something else is wrong.
     pub fn new(text: impl Display) -> Failure {
         Failure {
             text: text.to_string(),

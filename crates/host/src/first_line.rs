@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 /// Longest line that is read.
 const MAX_LINE: u64 = 256;
 
-/// Reads the first line in a thread. What comes after it is thrown away.
+/// Reads the first line in a thread. Everything after it is discarded.
 pub fn first_line(output: Option<ChildStdout>) -> Receiver<String> {
     let (sender, line) = channel();
     if let Some(output) = output {

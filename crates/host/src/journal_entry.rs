@@ -1,5 +1,5 @@
-//! What the journal of `causeway tune` holds: changes, and what was there before them. Pure. Root undoes what
-//! it lists, so only what `causeway tune` itself changes is read.
+//! What the journal of `causeway tune` contains: changes, and the values before them. Pure. Root undoes what
+//! it lists, so only things that `causeway tune` itself changes are read.
 
 use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
@@ -20,16 +20,17 @@ pub enum Target {
 pub struct Entry {
     /// See [`Target`].
     pub target: Target,
-    /// What was there; `None` if there was no file.
+    /// The value before; `None` if there was no file.
     pub before: Option<String>,
-    /// What was put there.
+    /// The new value.
     pub after: String,
 }
 
 /// Reads a journal's entries, in the order in which they were made.
 ///
 /// # Errors
-/// It is not a journal, or it would change something other than a kernel setting or a file by its whole path.
+/// It is not a journal, or it would change something other than a kernel setting or a file given by an
+/// absolute path.
 pub fn parse(text: &str) -> Result<Vec<Entry>, TextError> {
     let entries: Vec<Entry> = serde_json::from_str(text).map_err(TextError::of)?;
     match entries.iter().find(|entry| !is_sound(&entry.target)) {
@@ -47,7 +48,7 @@ fn is_sound(target: &Target) -> bool {
     }
 }
 
-/// Whether a text names a kernel setting below /proc/sys, and cannot lead anywhere else.
+/// Whether a text names a kernel setting below /proc/sys, and cannot lead elsewhere.
 fn is_setting(name: &str) -> bool {
     let letters = |label: &str| {
         let mut bytes = label.bytes();

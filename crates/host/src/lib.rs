@@ -1,5 +1,5 @@
-//! The host and the user for whom a command runs: what it says, the files and directories that are the
-//! user's, locks, output of children, processes. Every other crate of the command builds on it, and it knows
+//! The host, and the user for whom a command runs: output for the user, the user's files and directories,
+//! locks, output of children, processes. Every other crate of the command builds on this one, and it knows
 //! none of them.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,18 +1,18 @@
-//! Locks of files that are released when they are dropped. Closing the file would not release one: a process
+//! Locks of files that are released when they are dropped. Closing the file would not release them: a process
 //! that another thread is just starting has the file open, too, until it executes its program.
 
 use std::fs::{File, TryLockError};
 use std::io;
 
-/// A file's lock, held until this is dropped or the process has ended.
+/// A file's lock, held until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock(File);
 
 impl Lock {
-    /// Takes it; `None` if somebody else has it.
+    /// Takes a file's lock; `None` if somebody else has it.
     ///
     /// # Errors
-    /// Those of the file system, which may have no locks.
+    /// Those of the file system, which may not support locks.
     pub fn take(file: File) -> io::Result<Option<Lock>> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock(file))),
@@ -21,7 +21,7 @@ impl Lock {
         }
     }
 
-    /// The same, except that a file system without locks gives a lock that keeps nobody out.
+    /// The same, except that on a file system without locks it returns a lock that keeps nobody out.
     pub fn take_if_there_are_any(file: File) -> Option<Lock> {
         let is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
         (!is_taken).then_some(Lock(file))
@@ -30,7 +30,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // It ends with the process in any case.
+        // The lock is released with the end of the process in any case.
         let _ = self.0.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what a child says on both of its outputs, up to a bound, until a deadline.
+//! Reads what a child prints on both of its outputs, up to a bound, until a deadline.
 
 use std::io::Read;
 use std::process::Child;
@@ -15,7 +15,7 @@ pub enum Beyond {
     Forgotten,
 }
 
-/// What a child has said on its standard output and its standard error.
+/// What a child has printed on its standard output and its standard error.
 pub type Said = [String; 2];
 
 /// The outputs of a child, which threads read.
@@ -26,7 +26,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Begins to read the outputs of a child that are pipes. Keeps at most `most_bytes` of each.
+    /// Begins to read those outputs of a child that are pipes. Keeps at most `most_bytes` of each.
     pub fn of(child: &mut Child, most_bytes: u64, beyond: Beyond) -> Output {
         let (sender, texts) = mpsc::channel();
         let outputs: [Option<Box<dyn Read + Send>>; 2] = [
@@ -53,8 +53,8 @@ impl Output {
         }
     }
 
-    /// Returns everything that the child said, once all who hold its outputs have closed them; then no thread
-    /// is left. `None` at the deadline: a later call waits for the rest.
+    /// Returns everything that the child printed, once all processes that have its outputs open have closed
+    /// them; then no thread is left. `None` at the deadline: a later call waits for the rest.
     pub fn all(&mut self, deadline: Instant) -> Option<Said> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

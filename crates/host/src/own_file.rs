@@ -1,6 +1,6 @@
-//! Writes a file where the user says, and replaces nothing that is not ours: a new file gets its name once it
-//! is whole, an earlier one of the same kind is replaced, a device or a pipe is written to, and anything else
-//! is refused.
+//! Writes a file at a place that the user chose, and replaces nothing that is not ours: a new file gets its
+//! name once it is complete, an earlier one of the same kind is replaced, a device or a pipe is written to,
+//! and anything else is refused.
 
 use causeway_wire::TextError;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -9,13 +9,13 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The first bytes of a file, which contain its mark.
+/// How much of the beginning of a file is read, which contains its mark.
 const HEAD_BYTES: u64 = 1024;
 
-/// Writes it. `mark` is near the beginning of each file of this kind.
+/// Writes the file. `mark` is near the beginning of each file of this kind.
 ///
 /// # Errors
-/// What is in the way, or what the system said, with the file's name.
+/// What is in the way, or the system's error, with the file's name.
 pub fn write(path: &Path, bytes: &[u8], mark: &str) -> Result<(), TextError> {
     let failed = |error: &io::Error| format!("write {}: {error}", path.display());
     let refused = |why: &str| Err(format!("{} {why}; name another file", path.display()).into());
@@ -32,15 +32,14 @@ pub fn write(path: &Path, bytes: &[u8], mark: &str) -> Result<(), TextError> {
         Some(_) if !is_ours(path, mark).map_err(|error| failed(&error))? => {
             return refused("exists already, and causeway did not write it");
         }
-        // A link stays a link: what it leads to is replaced.
+        // A link stays a link: the file that it points to is replaced.
         Some(_) => path.canonicalize().and_then(|path| replace(&path, bytes)),
         None => replace(path, bytes),
     };
     Ok(done.map_err(|error| failed(&error))?)
 }
 
-/// Writes a file of this program's own, which only this user may read. It is whole and on the disk, or not
-/// there.
+/// Writes a file of this program's own, which only this user may read. It is complete and on disk, or absent.
 ///
 /// # Errors
 /// Those of the file system.
@@ -57,8 +56,8 @@ pub fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
-/// Makes a directory that only this user can use, whatever the umask; dropping the result removes it. Even
-/// where others may make names, too, they can put nothing into it.
+/// Makes a directory that only this user can use, whatever the umask; dropping the result removes it. Even in
+/// a place where others may create files, too, they can put nothing into it.
 ///
 /// # Errors
 /// Those of mkdir(2).
@@ -68,10 +67,10 @@ pub fn directory(prefix: &str, place: &Path) -> io::Result<TempDir> {
     builder.tempdir_in(place)
 }
 
-/// Whether a file has this mark, or nothing in it.
+/// Whether a file has this mark, or is empty.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn is_ours(path: &Path, mark: &str) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;

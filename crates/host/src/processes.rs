@@ -1,4 +1,4 @@
-//! What /proc says of processes.
+//! What /proc says about processes.
 
 use causeway_wire::TextError;
 use nix::sys::prctl::set_pdeathsig;
@@ -10,15 +10,15 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What never changes of a process, except its parent. Its id may be reused: with its start time it
+/// What never changes about a process, except its parent. Its id may be reused: with its start time, it
 /// identifies one process until the host's next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     /// Its id.
     pub pid: Pid,
-    /// The process that inherits its status.
+    /// The process that gets its exit status.
     pub parent: Pid,
-    /// In ticks since the host's boot.
+    /// When it started, in ticks since the host's boot.
     started: u64,
 }
 
@@ -30,7 +30,7 @@ impl Process {
         Some(Process { pid, parent, started })
     }
 
-    /// Whether it still runs. One that has ended, and that nobody has waited for, does not.
+    /// Whether it still runs. A process that has ended, but that nobody has waited for, does not.
     pub fn runs(self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         let is_same = parent_and_start(&stat).is_some_and(|(_, started)| started == self.started);
@@ -45,23 +45,23 @@ pub fn all() -> impl Iterator<Item = Process> {
     ids.filter_map(|id| Process::of(Pid::from_raw(id)))
 }
 
-/// The program that a gateway's process runs, if it is not this one, such as an earlier version; `None` also
-/// if nobody can tell.
+/// The program that a gateway's process runs, if it is not this one, such as an earlier version; also `None`
+/// if that cannot be found out.
 pub fn other_causeway(process: u32) -> Option<PathBuf> {
     let (theirs, own) = (format!("/proc/{process}/exe"), "/proc/self/exe");
     let program = fs::read_link(&theirs).ok()?;
-    // A gateway on another host may have the number of some process here.
+    // If the gateway is on another host, some process here may have its number.
     let is_causeway = program.file_name()?.to_string_lossy().starts_with("causeway");
     let (found, this) = (fs::metadata(&theirs).ok()?, fs::metadata(own).ok()?);
     if !is_causeway || (found.dev(), found.ino()) == (this.dev(), this.ino()) {
         return None;
     }
-    // A copy of it is the same program.
+    // A copy counts as the same program.
     let is_same = found.len() == this.len() && fs::read(&theirs).ok()? == fs::read(own).ok()?;
     (!is_same).then_some(program)
 }
 
-/// Fields of `/proc/PID/stat`; the name before them may itself hold blanks and brackets.
+/// Fields of `/proc/PID/stat`; the name before them may itself contain blanks and parentheses.
 fn parent_and_start(stat: &str) -> Option<(Pid, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let parent = fields.nth(1)?.parse().ok()?;
@@ -69,18 +69,18 @@ fn parent_and_start(stat: &str) -> Option<(Pid, u64)> {
     Some((Pid::from_raw(parent), started))
 }
 
-/// Leaves the terminal's session, as the command that started this one in the background asks.
+/// Leaves the terminal's session, as requested by the command that started this one in the background.
 ///
 /// # Errors
-/// It leads a group of processes already.
+/// This process already leads a group of processes.
 pub fn leave_session() -> Result<(), TextError> {
     let left = nix::unistd::setsid();
     left.map(drop)
         .map_err(|error| format!("leave the terminal's session: {error}").into())
 }
 
-/// Makes a child an ordinary process: no signal is blocked, as shells start programs, and the kernel sends it
-/// SIGTERM when this process is killed.
+/// Makes a child an ordinary process: no signal is blocked, as when a shell starts it, and the kernel sends
+/// it SIGTERM when this process is killed.
 pub fn prepare(command: &mut Command) {
     // SAFETY: both are system calls; nothing is allocated or locked between fork and exec.
     unsafe {
@@ -100,7 +100,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let runs = |name: &str, from: &str| {
             let program = directory.path().join(name);
-            // By another process: a child of another thread of this one could have the copy open for writing.
+            // Through another process, because a child of another thread of this one could have the copy open
+            // for writing.
             let mut copy = std::process::Command::new("cp");
             assert!(copy.arg(from).arg(&program).status().unwrap().success());
             let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();

@@ -1,8 +1,9 @@
-//! A word of a shell.
+//! Quotes words for a shell.
 
 use std::ffi::OsStr;
 
-/// A word for a shell: bare if that is safe, so that a remote command that is no shell sees the path itself.
+/// A word for a shell: bare if that is safe, so that a remote command that is not a shell sees the path
+/// itself.
 pub fn quoted(word: impl AsRef<OsStr>) -> String {
     let text = word.as_ref().to_string_lossy();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,=:@%".contains(&byte);
@@ -13,10 +14,10 @@ pub fn quoted(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// A line that runs an sh script in any shell: bash, zsh, tcsh and fish read it alike.
+/// A line that runs an sh script in any shell: bash, zsh, tcsh and fish read it in the same way.
 ///
 /// tcsh expands `!` and ends a word at a line's end, fish removes backslashes, both also between single
-/// quotes. A script with one of these is sent as octal numbers, which sh decodes.
+/// quotes. A script that contains one of these characters is sent as octal numbers, which sh decodes.
 pub fn for_any_shell(script: &str) -> String {
     let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && !b"'!\\".contains(&byte);
     if script.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Text files of the user, of a bounded length.
+//! The user's text files, of limited length.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,10 +12,11 @@ pub struct ReadError {
     source: io::Error,
 }
 
-/// The text of a file, up to one byte more than `most`: then the caller says that it is too long.
+/// The text of a file, up to one byte more than `most`: with that byte, the caller reports that it is too
+/// long.
 ///
 /// # Errors
-/// It cannot be read, or is no UTF-8.
+/// It cannot be read, or is not UTF-8.
 pub fn read(file: &Path, most: usize) -> Result<String, ReadError> {
     let error = |source| ReadError {
         file: file.to_owned(),
@@ -26,7 +27,7 @@ pub fn read(file: &Path, most: usize) -> Result<String, ReadError> {
     { opened.take(most as u64 + 1) }
         .read_to_end(&mut bytes)
         .map_err(error)?;
-    // A letter may have been cut.
+    // A character may have been cut.
     if bytes.len() > most {
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

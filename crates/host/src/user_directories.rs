@@ -1,6 +1,6 @@
-//! Where this user's own files are, by the XDG base directory specification. Without `$HOME` the system's
-//! user database has the home directory: nothing is ever kept in the directory that a command happens to run
-//! in.
+//! Where this user's own files are, by the XDG base directory specification. If `$HOME` is not set, the
+//! system's user database gives the home directory: nothing is ever kept in the directory in which a command
+//! happens to run.
 
 use nix::unistd::{User, geteuid};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ fn base(variable: &str, below_home: &str) -> Result<PathBuf, NoHome> {
     Ok(base.join("causeway"))
 }
 
-/// The specification says to ignore relative paths.
+/// An absolute path from a variable; the specification says to ignore relative ones.
 fn set(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable)
         .map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! A batch system whose daemons the lab starts by scripts, and what these have to know of a site.
+//! A batch system whose daemons the lab starts by scripts, and what these have to know about a site.
 
 use crate::daemons::Daemons;
 use crate::mounts::STATE_IN_NODE;
@@ -8,20 +8,20 @@ use crate::scenario::Batch;
 /// A batch system.
 pub(crate) struct System {
     pub(crate) batch: Batch,
-    /// How the daemons are called, and where what belongs to them is.
+    /// The daemons' name in messages, and the directory of their files.
     pub(crate) daemons: Daemons,
-    /// Files that its nodes run, and their text.
+    /// Files that its nodes run, with their text.
     pub(crate) scripts: &'static [(&'static str, &'static str)],
-    /// The command that starts the daemons of a head node, and of a compute node.
+    /// The commands that start the daemons of a head node, and of a compute node.
     pub(crate) start_head: fn(&Site<'_>) -> String,
     pub(crate) start_node: fn(&Site<'_>) -> String,
-    /// The command of the head node that succeeds once the nodes take jobs.
+    /// The command for the head node that succeeds once the nodes accept jobs.
     pub(crate) is_ready: fn(&Site<'_>) -> String,
 }
 
-/// What the commands have to know of a site.
+/// What the commands have to know about a site.
 pub(crate) struct Site<'a> {
-    /// The directory of the scripts, in its nodes.
+    /// The directory of the scripts, as its nodes see it.
     pub(crate) place: String,
     pub(crate) head: &'a str,
     pub(crate) nodes: Vec<&'a str>,
@@ -30,7 +30,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl System {
-    /// Its sites.
+    /// The sites that use it.
     pub(crate) fn sites<'a>(&self, plan: &'a Plan) -> impl Iterator<Item = &'a SitePlan> {
         let batch = self.batch;
         plan.sites.iter().filter(move |site| site.site.batch == batch)

@@ -1,5 +1,5 @@
-//! Sites whose nodes belong to OpenPBS or OAR: scripts of the lab start their daemons. Slurm's start by its
-//! own commands (`slurm`).
+//! Sites whose nodes belong to OpenPBS or OAR: scripts of the lab start their daemons. Those of Slurm are
+//! started by its own commands (`slurm`).
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::state::LabState;
 
 const SYSTEMS: [&System; 2] = [&PBS, &OAR];
 
-/// Makes the directories of all these sites, and what their nodes run, before the nodes exist.
+/// Makes the directories of all these sites, and the files that their nodes run, before the nodes exist.
 ///
 /// # Errors
 /// Those of the file system.
@@ -34,16 +34,16 @@ pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the daemons of all these sites, and waits until their nodes take jobs.
+/// Starts the daemons of all these sites, and waits until their nodes accept jobs.
 ///
 /// # Errors
-/// A daemon does not start, or a node takes no job in time.
+/// A daemon does not start, or a node accepts no job in time.
 pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<(), LabError> {
     let limit = (Instant::now() + DEADLINE, signals);
     for system in SYSTEMS {
         for site in system.sites(plan) {
             let known = system.site(site);
-            // The head node first: it makes the keys, and nodes tell it that they are there.
+            // The head node comes first: it makes the keys, and the nodes register with it.
             for node in &site.nodes {
                 let script = match node.role {
                     Role::Head => (system.start_head)(&known),

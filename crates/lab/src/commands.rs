@@ -74,7 +74,7 @@ pub(crate) fn node_links(plan: &Plan, site: &SitePlan, node: &Node) -> String {
                 "addr add {uplink}/30 dev eth1\nlink set eth1 mtu {WAN_MTU} up"
             );
             let _ = writeln!(text, "route add default via {}", site.uplink.nth(2));
-            // Towards other LANs with the LAN address: that is the one a job knows the head node by.
+            // Packets to other LANs have the LAN address: that is the one by which a job knows the head node.
             for other in plan
                 .sites
                 .iter()

@@ -24,23 +24,23 @@ pub enum Request {
         /// What to change.
         change: LinkChange,
     },
-    /// What each link has carried and lost.
+    /// Report what each link has carried and lost.
     Stats,
     /// End the lab.
     Down,
 }
 
-/// What it answers.
+/// What the lab answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// The link as it is now.
     Link(LinkSpec),
-    /// Two entries a link, one for each direction.
+    /// Two entries for each link, one for each direction.
     Stats(Vec<LinkStats>),
     /// The lab is about to end.
     Down,
-    /// The request made no sense, and why.
+    /// The request made no sense; the text says why.
     Refused(String),
 }
 
@@ -78,12 +78,12 @@ pub(crate) fn listen(dir: &Path) -> Result<UnixListener, LabError> {
     })
 }
 
-/// Serves one waiting client, if there is one; a client that says nothing or nonsense only loses its own
+/// Serves one waiting client, if there is one; a client that sends nothing, or nonsense, only loses its own
 /// connection.
 pub(crate) fn serve_one(listener: &UnixListener, answer: impl FnOnce(Request) -> Answer) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     stream.set_nonblocking(false)?;
-    // Requests are a line long and already under way when a client connects.
+    // Requests are one line long, and already in progress when a client connects.
     stream.set_read_timeout(Some(REQUEST_DEADLINE))?;
     stream.set_write_timeout(Some(REQUEST_DEADLINE))?;
     let answer = match read_line(&stream) {
@@ -114,5 +114,5 @@ fn short_path<T>(dir: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::R
 const SOCKET: &str = "control.sock";
 const REQUEST_DEADLINE: Duration = Duration::from_secs(1);
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-/// Statistics are some 300 bytes a direction; 1 MB holds 1700 links.
+/// Statistics are some 300 bytes for each direction; 1 MB holds 1700 links.
 const LONGEST_LINE: u64 = 1 << 20;

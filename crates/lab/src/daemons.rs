@@ -12,27 +12,27 @@ use crate::plan::{Node, SitePlan};
 use crate::signals::Signals;
 use crate::state::LabState;
 
-/// From the first daemon to idle nodes Slurm takes a second and OpenPBS six; a busy machine may be ten times
-/// as slow.
+/// From the first daemon until nodes are idle, Slurm takes a second and OpenPBS six; a busy machine may be
+/// ten times as slow.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How often the site is asked whether its nodes are idle.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How long it may take, and what ends it earlier.
+/// When it must be finished, and the signals that end it earlier.
 pub(crate) type Limit<'a> = (Instant, &'a Signals);
 
 /// The batch system that they belong to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Daemons {
-    /// Its name, in messages.
+    /// Its name, for messages.
     pub(crate) title: &'static str,
-    /// The directory below the lab's state directory with what its sites have.
+    /// The directory below the lab's state directory that has the files of its sites.
     pub(crate) place: &'static str,
 }
 
 impl Daemons {
-    /// What a site's daemons have below the lab's state directory.
+    /// The directory for a site's daemons, below the lab's state directory.
     pub(crate) fn place(self, dir: &Path, site: &str) -> PathBuf {
         dir.join(self.place).join(site)
     }
@@ -40,7 +40,7 @@ impl Daemons {
     /// Runs a script that starts daemons on a node.
     ///
     /// # Errors
-    /// It fails, or takes too long.
+    /// The program fails, or takes too long.
     pub(crate) fn run(
         self,
         state: &LabState,
@@ -60,7 +60,7 @@ impl Daemons {
     /// Waits until a script on the site's head node, which looks for idle nodes, succeeds.
     ///
     /// # Errors
-    /// It does not succeed in time; the reason is in this log.
+    /// The script does not succeed in time; the reason is in this log.
     pub(crate) fn await_nodes(
         self,
         state: &LabState,
@@ -89,7 +89,7 @@ impl Daemons {
             .join(format!("{}.start", node.name))
     }
 
-    /// Runs a script to its end, which its daemons do not delay: their output is a file.
+    /// Runs a script to its end. Its daemons do not delay that, because their output goes to a file.
     fn succeeds(
         self,
         state: &LabState,

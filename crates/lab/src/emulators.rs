@@ -70,5 +70,5 @@ fn switch(site: &SitePlan, ports: Vec<(String, (String, OwnedFd))>) -> Result<Sw
     Switch::start(ports, spec).map_err(|error| LabError::setup(format!("LAN of {}", site.site.name), error))
 }
 
-/// An emulated LAN without a rate of its own: what the papers' nodes had.
+/// The rate of an emulated LAN that specifies none: that of the papers' nodes.
 const DEFAULT_LAN_RATE: u64 = 1_000_000_000;

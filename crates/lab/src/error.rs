@@ -44,7 +44,7 @@ pub enum LabError {
         node: String,
         /// Name of the lab.
         lab: String,
-        /// The names there are.
+        /// The names that exist.
         known: String,
     },
     /// No running lab has this name.
@@ -52,7 +52,7 @@ pub enum LabError {
     NoSuchLab {
         /// The name asked for.
         name: String,
-        /// The names there are, or "none".
+        /// The names that exist, or "none".
         known: String,
     },
     /// A command could not be started in a node.
@@ -70,19 +70,19 @@ pub enum LabError {
     /// A file of the state directory could not be read or written.
     #[error("{step} {}", path.display())]
     State {
-        /// What was tried.
+        /// The action that was tried.
         step: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The supervisor of a lab answered a request with no.
+    /// The supervisor of a lab refused a request.
     #[error("lab {name} refused: {reason}")]
     Refused {
         /// Name of the lab.
         name: String,
-        /// Its answer.
+        /// The interface's answer.
         reason: String,
     },
     /// A call to the kernel failed in this process.

@@ -1,7 +1,7 @@
 //! A site whose nodes have one memory: a substitute for a fast network that MPIs use without the kernel's
 //! sockets. Its nodes share System V memory and semaphores (one IPC namespace), /dev/shm, process numbers and
-//! the boot id, by which UCX tells hosts apart. They keep names and addresses of their own, so launchers
-//! still see several nodes. The first node's init is that of all: with it the others end.
+//! the boot id, by which UCX distinguishes hosts. They keep names and addresses of their own, so launchers
+//! still see several nodes. The first node's init is the init of all: when it ends, so do the others.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -15,12 +15,13 @@ use crate::plan::{Plan, SitePlan};
 use crate::scenario::Fabric;
 use crate::sys;
 
-/// Where a site's common /dev/shm is, below the lab's state directory; `None` if each node has its own.
+/// The directory of a site's common /dev/shm, below the lab's state directory; `None` if each node has its
+/// own.
 pub(crate) fn memory(state: &Path, site: &SitePlan) -> Option<PathBuf> {
     (site.site.fabric == Fabric::SharedMemory).then(|| state.join("memory").join(&site.site.name))
 }
 
-/// The boot ids of a site's nodes, in their order. The kernel draws a new one at each reading.
+/// The boot ids of a site's nodes, in their order. The kernel returns a new one each time it is read.
 ///
 /// # Errors
 /// Those of /proc.
@@ -32,8 +33,8 @@ pub(crate) fn boot_ids(site: &SitePlan) -> io::Result<Vec<Vec<u8>>> {
     }
 }
 
-/// Mounts the memory of all sites that have one, where only this process and the nodes that it will make see
-/// it.
+/// Mounts the memory of all sites that have one, in a namespace in which only this process and the nodes that
+/// it will make see it.
 ///
 /// # Errors
 /// Those of making namespaces, directories and mounts.
@@ -56,14 +57,14 @@ pub(crate) fn mount_memory(state: &Path, plan: &Plan) -> io::Result<()> {
 /// The namespaces of a site's nodes, beside those that no node shares.
 pub(crate) struct Host {
     is_shared: bool,
-    /// A node is up whose processes the next ones join.
+    /// Whether a node is up whose processes the next ones join.
     has_first: bool,
-    /// This process's own.
+    /// The process namespace of this process itself.
     processes: File,
 }
 
 impl Host {
-    /// Gives this process the memory that the next nodes are to share, if they share any.
+    /// Gives this process the memory that the next nodes will share, if they share any.
     ///
     /// # Errors
     /// Those of namespaces.
@@ -91,7 +92,7 @@ impl Host {
     /// Notes that a node is up, with this init. The next nodes' processes are among its own.
     ///
     /// # Errors
-    /// That of joining it.
+    /// Those of joining its namespace.
     pub(crate) fn has(&mut self, init: i32) -> io::Result<()> {
         if self.is_shared && !self.has_first {
             setns(sys::pidfd(init)?, CloneFlags::CLONE_NEWPID)?;
@@ -103,8 +104,8 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // This concerns the children of this process alone: its own namespace cannot change, and may always
-        // be chosen again.
+        // This concerns only the children of this process: its own namespace cannot change, and it may choose
+        // one again at any time.
         let _ = setns(&self.processes, CloneFlags::CLONE_NEWPID);
     }
 }

@@ -1,6 +1,5 @@
-//! Process 1 of a node: arranges what the node sees, starts sshd, reaps what others leave, and ends, which
-//! kills the whole node, as soon as the supervisor is gone. Runs as a child that never execs; see
-//! `sys::child`.
+//! Process 1 of a node: arranges what the node sees, starts sshd, reaps orphans, and ends as soon as the
+//! supervisor is gone, which kills the whole node. Runs as a child that never execs; see `sys::child`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -25,16 +24,16 @@ pub(crate) struct Init<'a> {
     pub(crate) name: &'a str,
     /// The lab's state directory.
     pub(crate) state: &'a Path,
-    /// The place that becomes its /dev/shm, if the site's nodes share one.
+    /// The mount that becomes its /dev/shm, if the site's nodes share one.
     pub(crate) memory: Option<PathBuf>,
-    /// `None` if the node has this host's.
+    /// Its own system; `None` if it has this host's.
     pub(crate) system: Option<System>,
-    /// `None` if the node takes no ssh.
+    /// The path of sshd; `None` if the node accepts no ssh.
     pub(crate) sshd: Option<&'a Path>,
     pub(crate) owner: Owner,
-    /// Reads end of file when the supervisor is gone.
+    /// The end of this file says that the supervisor is gone.
     pub(crate) life: OwnedFd,
-    /// Takes one line: empty when the node is up, else what failed.
+    /// Receives one line: empty if the node is up, otherwise what failed.
     pub(crate) ready: OwnedFd,
 }
 
@@ -60,7 +59,7 @@ impl Init<'_> {
             .become_init()
             .map_err(|error| during("become init", &error))?;
         let own = self.state.join("nodes").join(self.name);
-        // Opened before /run and /tmp are the node's own and may hide it.
+        // Opened before /run and /tmp become the node's own, which may hide it.
         let log = File::create(own.join("sshd.log")).map_err(|error| during("create sshd.log", &error))?;
         mounts::arrange(self.state, &own, self.memory.as_deref(), self.system.as_ref())
             .map_err(|(step, error)| during(&step, &error))?;
@@ -93,8 +92,8 @@ impl Init<'_> {
     }
 
     fn start_sshd(&self, sshd: &Path, log: File) -> Result<(), String> {
-        // It inherits the mask, and before OpenSSH 9 it does not see the end of a command while SIGCHLD is
-        // blocked.
+        // sshd inherits the mask, and before OpenSSH 9 it does not notice the end of a command while SIGCHLD
+        // is blocked.
         let blocked = SigSet::thread_get_mask().map_err(|errno| errno.to_string())?;
         SigSet::empty()
             .thread_set_mask()
@@ -119,7 +118,8 @@ impl Init<'_> {
             if Instant::now() > deadline {
                 return Err(format!("it did not listen within {} s", SSHD_DEADLINE.as_secs()));
             }
-            // sshd tells nobody when it listens; its table entry is the event, and it can only be polled.
+            // sshd reports to nobody when it listens; its entry in the table is the event, which can only be
+            // polled.
             std::thread::sleep(Duration::from_millis(2));
         }
         Ok(())
@@ -164,5 +164,5 @@ fn keep(life: &OwnedFd, children: &SignalFd) -> i32 {
 const SSH_PORT: u16 = 22;
 /// TCP_LISTEN as /proc/net/tcp writes it.
 const LISTEN_STATE: &str = "0A";
-/// sshd takes 20 ms; 27 of them on a busy machine of two cores some seconds.
+/// sshd takes 20 ms; on a busy machine with two cores, 27 of them take some seconds.
 const SSHD_DEADLINE: Duration = Duration::from_secs(15);

@@ -1,6 +1,6 @@
 //! The one process that makes and holds the lab's namespaces: forked by the supervisor, single-threaded,
-//! owner of the user namespace where one is needed, parent of every node's init. It reports once and then
-//! only waits to be the last one out. No namespace has a name or a mount outside, so when these processes are
+//! owner of the user namespace if one is needed, parent of every node's init. It reports once and then only
+//! waits to be the last one out. No namespace has a name or a mount outside, so when these processes are
 //! gone, so is everything.
 //!
 //! ```text
@@ -39,7 +39,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) report: OwnedFd,
 }
 
-/// What the supervisor learns; the devices' descriptors come with it in the same order.
+/// What the supervisor is told; the devices' descriptors come with it, in the same order.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     Ready {
@@ -53,7 +53,7 @@ pub(crate) enum Report {
     },
 }
 
-/// A device whose other end the emulator holds.
+/// A device whose other end belongs to an emulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Device {
     /// The router's end of the WAN.
@@ -62,7 +62,7 @@ pub(crate) enum Device {
     Lan { site: String, port: String },
 }
 
-/// Which step failed, and why.
+/// The step that failed, and why.
 type Failure = (String, String);
 
 struct SiteNamespaces {
@@ -162,7 +162,7 @@ impl Keeper<'_> {
     /// Gives this process its name and a session, and leaves signals to their defaults.
     fn set_up_process(&self) -> io::Result<()> {
         let _ = prctl::set_name(c"lab-keeper");
-        // A session of its own: Ctrl-C is for the supervisor, who then ends us in order.
+        // A session of its own: Ctrl-C is for the supervisor, which then ends us in order.
         nix::unistd::setsid()?;
         // SAFETY: the default action is installed, no handler of ours runs.
         unsafe { nix::sys::signal::signal(Signal::SIGCHLD, SigHandler::SigDfl)? };
@@ -349,7 +349,7 @@ fn node_is_ready(node: &Node, ready: OwnedFd) -> Result<(), Failure> {
     }
 }
 
-/// Runs a tool with `text` as its input and hands back what it complains about.
+/// Runs a tool with `text` as its input, and returns its complaints.
 fn feed(command: &mut Command, text: &str) -> Result<(), String> {
     let mut child = command
         .stdin(Stdio::piped())

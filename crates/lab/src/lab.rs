@@ -1,4 +1,4 @@
-//! A running lab, owned by its supervisor. Dropping it, or the end of the process that holds it, ends all of
+//! A running lab, owned by its supervisor. Dropping it, or the end of the process that has it, ends all of
 //! it.
 
 use std::fmt;
@@ -33,12 +33,12 @@ use crate::{batches, commands, control, roots, slurm, ssh, sys, system};
 /// How to start a lab, apart from what it should look like.
 #[derive(Clone, Debug, Default)]
 pub struct LabOptions {
-    /// Name of the lab; the scenario's where not given. Two labs need two names.
+    /// Name of the lab; by default, the scenario's. Two labs need two names.
     pub name: Option<String>,
-    /// Directory under which the lab's state directory is made; the user's own default where not given.
+    /// Directory in which the lab's state directory is made; by default, the user's usual one.
     pub state_dir: Option<PathBuf>,
-    /// Directories of this host that nodes with a system of their own see at the same paths, beside the one
-    /// the lab is started in; not where that system has them itself.
+    /// Directories of this host that nodes with another system see at the same paths, besides the one in
+    /// which the lab is started; they are left out if that system has them itself.
     pub shown: Vec<PathBuf>,
 }
 
@@ -53,7 +53,7 @@ pub struct Lab {
     dir: StateDir,
 }
 
-/// The keeper and our end of the life pipe. Dropping it ends every process of the lab and waits until they
+/// The keeper, and our end of the life pipe. Dropping it ends every process of the lab, and waits until they
 /// are gone.
 struct KeeperHandle {
     pid: i32,
@@ -61,17 +61,17 @@ struct KeeperHandle {
 }
 
 impl Lab {
-    /// Starts it: namespaces, firewalls, sshd in every node, the WAN between them. Must be called from a
-    /// thread that outlives the lab. From now on and until the lab is dropped SIGINT, SIGTERM, SIGHUP and
-    /// SIGQUIT are blocked in this thread and those it starts; [`Lab::serve`] reports them.
+    /// Starts the lab: namespaces, firewalls, sshd in every node, the WAN between them. It must be called
+    /// from a thread that outlives the lab. From now on until the lab is dropped, SIGINT, SIGTERM, SIGHUP and
+    /// SIGQUIT are blocked in this thread and those that it starts; [`Lab::serve`] reports them.
     ///
-    /// As root it may add the scenario's congestion control to the machine's
+    /// As root, it may add the scenario's congestion control to the machine's
     /// net.ipv4.tcp_allowed_congestion_control, without which no new namespace can choose it, and leaves it
     /// there. Nothing else outside the lab is changed.
     ///
     /// # Errors
-    /// What the machine lacks, a lab of this name that runs already, or the step that failed. Nothing is left
-    /// then.
+    /// The machine lacks something, a lab with this name already runs, or a step failed. Then nothing is left
+    /// behind.
     pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
         let owner = Owner::current();
         let scenario = &roots::with_roots(scenario)?;
@@ -79,7 +79,7 @@ impl Lab {
         let plan = Plan::of(scenario);
         let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());
         let root = options.state_dir.clone().unwrap_or_else(state_dir::default_root);
-        // Before there is anything that a signal could leave behind.
+        // This precedes anything that a signal could leave behind.
         let signals = Signals::block()?;
         let dir = StateDir::claim(&root, &name)?;
         write_files(&plan, dir.path(), &tools)?;
@@ -128,7 +128,7 @@ impl Lab {
         &self.state.sites
     }
 
-    /// Returns what other processes can know of it.
+    /// Returns what other processes can know about it.
     pub fn state(&self) -> &LabState {
         &self.state
     }
@@ -141,25 +141,25 @@ impl Lab {
     /// Starts a command in a node, in all of its namespaces. It ends with the lab at the latest.
     ///
     /// # Errors
-    /// An unknown node, or the step that failed.
+    /// The node is unknown, or a step failed.
     pub fn spawn(&self, command: NodeCommand) -> Result<NodeChild, LabError> {
         self.state.spawn(command)
     }
 
-    /// Changes the link between two sites and says what it is now.
+    /// Changes the link between two sites, and returns its present state.
     ///
     /// # Errors
-    /// An unknown pair or an impossible value.
+    /// The pair is unknown, or a value is impossible.
     pub fn change_link(&self, a: &str, b: &str, change: &LinkChange) -> Result<LinkSpec, LabError> {
         Ok(self.emulators.wan.change(a, b, change)?)
     }
 
-    /// Returns what each link has carried and lost, two entries a link.
+    /// Returns what each link has carried and lost, two entries for each link.
     pub fn link_stats(&self) -> Vec<LinkStats> {
         self.emulators.wan.stats()
     }
 
-    /// Ends it and waits until every process is gone. Dropping it does the same.
+    /// Ends the lab and waits until every process is gone. Dropping the lab does the same.
     pub fn stop(self) {
         drop(self);
     }
@@ -185,7 +185,7 @@ impl Drop for KeeperHandle {
     fn drop(&mut self) {
         drop(self.life.take());
         let keeper = Pid::from_raw(self.pid);
-        // The keeper ends after the last init; if something holds it up, its end still takes the inits along.
+        // The keeper ends after the last init; if something holds it up, its end still ends the inits.
         if !ends_within(self.pid, STOP_DEADLINE) {
             let _ = nix::sys::signal::kill(keeper, Signal::SIGKILL);
         }
@@ -321,7 +321,9 @@ fn hear(report: &OwnedFd, signals: &Signals) -> Result<Ready, LabError> {
     }
 }
 
-/// 27 nodes of nine sites on two busy cores take some seconds; 60 s mean that something hangs.
+/// How long a set-up may take: 27 nodes of nine sites on two busy cores take some seconds; after 60 s,
+/// something hangs.
 const START_DEADLINE: Duration = Duration::from_secs(60);
-/// The kernel ends a node in milliseconds unless a process of it hangs in the kernel.
+/// How long the end may take: the kernel ends a node in milliseconds, unless one of its processes hangs in
+/// the kernel.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);

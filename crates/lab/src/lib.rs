@@ -2,9 +2,9 @@
 //! their own, with real firewall rules, a real sshd in each node, and a WAN in user space between the
 //! routers.
 //!
-//! Knows nothing of the product it is used to test: no gateway, no shim, no job. Read first: [`Scenario`]
-//! (what is asked for), `plan` (who gets which address), `keeper` (who makes the namespaces), `enter` (how a
-//! command gets in).
+//! It knows nothing about the product that it is used to test: no gateway, no shim, no job. Read first:
+//! [`Scenario`] (what is asked for), `plan` (who gets which address), `keeper` (who makes the namespaces),
+//! `enter` (how a command gets in).
 
 mod batch_system;
 mod batches;

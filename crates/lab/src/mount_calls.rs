@@ -1,11 +1,11 @@
-//! The kernel's mount calls, as making a node's file system uses them.
+//! The kernel's mount calls, in the form in which a node's file system is made.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
 
-/// Where a path of the host is seen.
+/// The path at which a path of the host is seen.
 pub(crate) fn below(host: &Path, path: &Path) -> PathBuf {
     host.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -32,7 +32,7 @@ pub(crate) fn bind(source: &Path, target: &str) -> io::Result<()> {
     )?)
 }
 
-/// One mount.
+/// Calls mount(2) once, with these arguments.
 pub(crate) fn plain(
     source: Option<&str>,
     target: &str,

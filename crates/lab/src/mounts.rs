@@ -1,6 +1,6 @@
-//! Gives a node its file system: the host's or that of its site's own system, except for what makes it a
-//! machine of its own. Runs in the node's init, inside its own mount namespace, so nothing here shows outside
-//! or outlives it.
+//! Gives a node its file system: the host's, or that of its site's own system, except for what makes it a
+//! separate machine. This runs in the node's init, inside its own mount namespace, so nothing here is visible
+//! outside or outlives it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -12,14 +12,14 @@ use nix::mount::MsFlags;
 use crate::mount_calls::{below, bind, fresh, plain};
 use crate::system::System;
 
-/// Where a node sees the lab's state directory.
+/// The path at which a node sees the lab's state directory.
 pub(crate) const STATE_IN_NODE: &str = "/run/causeway-lab";
 
 /// Mounts everything; `state` is the lab's state directory, `own` the node's part of it, `memory` what it
-/// shares with others as /dev/shm, `system` what it has instead of the host's files.
+/// shares with others as /dev/shm, `system` the files that it has instead of the host's.
 ///
 /// # Errors
-/// The step that failed and the kernel's answer.
+/// The step that failed, and the kernel's answer.
 pub(crate) fn arrange(
     state: &Path,
     own: &Path,
@@ -37,7 +37,7 @@ pub(crate) fn arrange(
     let work = work.and_then(|path| Some((File::open(&path).ok()?, path)));
     let cgroups = File::open("/sys/fs/cgroup");
     plain(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None).map_err(at("make mounts private"))?;
-    // Paths of the host are below this from here on.
+    // From here on, paths of the host are below this one.
     let host = match system {
         Some(system) => system.enter(own)?,
         None => Path::new("/"),
@@ -63,7 +63,7 @@ pub(crate) fn arrange(
     temporary().map_err(at("mount /tmp"))?;
     if let Some((work_handle, path)) = &work {
         let target = path.to_string_lossy();
-        // With a plain tmpfs on /tmp the place is not there yet.
+        // With a plain tmpfs on /tmp, the mount point does not exist yet.
         let _ = fs::create_dir(path);
         plain(Some(&handle(work_handle)), &target, None, MsFlags::MS_BIND, None)
             .map_err(at("mount the directory the lab was started in"))?;
@@ -71,8 +71,8 @@ pub(crate) fn arrange(
     Ok(())
 }
 
-/// A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7).
-/// Without one the host's stays, which is wrong about interfaces only.
+/// Mounts a sysfs, which shows the network interfaces of the namespace in which it was mounted; UCX looks
+/// there (FACTS 3.7). If that fails, the host's stays, which is wrong only about interfaces.
 fn network_of_sysfs(cgroups: Option<&File>) {
     if fresh("sysfs", "/sys", "").is_ok()
         && let Some(cgroups) = cgroups
@@ -82,7 +82,7 @@ fn network_of_sysfs(cgroups: Option<&File>) {
     }
 }
 
-/// What the node has in /etc; the paths are as seen now.
+/// What the node has in /etc; the paths are as seen at this moment.
 fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
     let at = |step: &'static str| move |error: io::Error| (step.to_owned(), error);
     bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount over /etc/hosts, which must be there"))?;
@@ -94,14 +94,15 @@ fn configuration(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
     Ok(())
 }
 
-/// The directory of /tmp in which the lab was started, if it was started there: what commands write beside
-/// their user must not be lost with the node.
+/// The directory in /tmp in which the lab was started, if it was started there: what users' commands write
+/// there must not be lost together with the node.
 fn work_below_tmp(current: &Path) -> Option<PathBuf> {
     let first = current.strip_prefix("/tmp").ok()?.components().next()?;
     Some(Path::new("/tmp").join(first))
 }
 
-/// The host's /tmp below and memory above: programs built there are seen, what the node writes stays its own.
+/// The host's /tmp below, and memory above it: programs built there are seen, and what the node writes stays
+/// its own.
 fn temporary() -> io::Result<()> {
     // /run is the node's own by now, so the layers can be there.
     directory(LAYERS, 0o700)?;
@@ -127,7 +128,7 @@ fn temporary() -> io::Result<()> {
 
 fn directory(path: &str, mode: u32) -> io::Result<()> {
     DirBuilder::new().create(path)?;
-    // Apart from creation, where the umask would take bits away.
+    // The mode is not set at creation, because the umask would take bits away.
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
@@ -141,7 +142,7 @@ pub(crate) const SLURM_CONF: &str = "slurm.conf";
 /// Where Debian's Slurm looks for its configuration.
 const SLURM: &str = "/etc/slurm";
 
-/// Hidden in the node's own /run.
+/// The directory of the layers, hidden in the node's own /run.
 const LAYERS: &str = "/run/tmp-layers";
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::subnet::Subnet;
 use std::net::Ipv4Addr;
 
-/// RFC 5737: set apart for documentation, so no real network can be meant.
+/// RFC 5737: reserved for documentation, so no real network can be meant.
 pub(crate) const PUBLIC_NETWORKS: [Subnet; 3] = [
     Subnet::holding(Ipv4Addr::new(198, 51, 100, 0), 24),
     Subnet::holding(Ipv4Addr::new(203, 0, 113, 0), 24),

@@ -1,5 +1,5 @@
-//! A site whose nodes belong to OAR, all Debian's own: its server with PostgreSQL on the head node, its sshd
-//! on all. The compute nodes take no other ssh.
+//! A site whose nodes belong to OAR, all of it Debian's: its server with PostgreSQL on the head node, its
+//! sshd on all nodes. The compute nodes accept no other ssh.
 
 use crate::batch_system::{Site, System};
 use crate::daemons::Daemons;

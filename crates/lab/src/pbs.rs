@@ -1,12 +1,12 @@
 //! A site whose nodes belong to OpenPBS: pbs_server, its database, its scheduler and pbs_comm on the head
-//! node, pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes take ssh, as on
+//! node, pbs_mom on the compute nodes. tools/setup/openpbs.sh builds it. The compute nodes accept ssh, as at
 //! sites that let users in who have a job there.
 
 use crate::batch_system::{Site, System};
 use crate::daemons::Daemons;
 use crate::scenario::Batch;
 
-/// Where it is installed.
+/// Where OpenPBS is installed.
 pub(crate) const PROGRAMS: &str = "/opt/pbs";
 
 /// The configuration of a node of OpenPBS, in the node.

@@ -21,15 +21,15 @@ pub struct Node {
     pub name: String,
     /// Name of its site.
     pub site: String,
-    /// What it is for.
+    /// What it is used for.
     pub role: Role,
     /// Address in the LAN of its site (eth0).
     pub lan: IpAddr,
-    /// Where other sites can open connections to it; `None` for compute nodes and where the firewall lets
-    /// nothing in. With a firewall of kind `ports` only those ports answer.
+    /// The address at which other sites can open connections to it; `None` for compute nodes, and if the
+    /// firewall lets nothing in. With a firewall of kind `ports`, only those ports answer.
     pub wan: Option<IpAddr>,
-    /// Source address other sites see of its connections; `None` for a node whose packets do not leave the
-    /// site.
+    /// Source address that other sites see of its connections; `None` for a node whose packets do not leave
+    /// the site.
     pub seen_as: Option<IpAddr>,
     /// Its own WAN address (eth1), which behind NAT is a private one; head nodes only.
     pub uplink: Option<IpAddr>,
@@ -37,7 +37,7 @@ pub struct Node {
     pub pid: i32,
 }
 
-/// What a node is for.
+/// What a node is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -47,7 +47,7 @@ pub enum Role {
     Compute,
 }
 
-/// What others may want to know of a site.
+/// What others may want to know about a site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteView {
     /// Its name.
@@ -62,7 +62,7 @@ pub struct SiteView {
     pub head: String,
     /// Names of its compute nodes.
     pub compute: Vec<String>,
-    /// What these belong to.
+    /// The batch system of the site's compute nodes, if any.
     #[serde(default)]
     pub batch: Batch,
 }
@@ -112,7 +112,7 @@ impl Plan {
         self.sites.iter().flat_map(|site| &site.nodes)
     }
 
-    /// Networks other sites reach through this site's router.
+    /// Networks that other sites reach through this site's router.
     pub(crate) fn prefixes(&self, site: &SitePlan) -> Vec<Subnet> {
         let lan = self.routed.then_some(site.site.subnet);
         std::iter::once(site.public).chain(lan).collect()

@@ -8,7 +8,7 @@ use crate::error::LabError;
 use crate::pbs;
 use crate::scenario::{Batch, Scenario, Site};
 
-/// Programs of the host the lab runs.
+/// Programs of the host that the lab runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
     pub(crate) ip: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Tools {
     pub(crate) ssh_keygen: PathBuf,
 }
 
-/// Who runs the lab: as root nothing but the namespaces is new; as an ordinary user a user namespace is, too.
+/// Who runs the lab: for root, only the namespaces are new; for an ordinary user, a user namespace is, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub(crate) uid: u32,
@@ -79,10 +79,10 @@ pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError
     Ok(tools)
 }
 
-/// Whether a root has what the lab runs there.
+/// Whether a root contains what the lab runs there.
 ///
 /// # Errors
-/// What it lacks.
+/// The root lacks something.
 fn root_has_programs(site: &Site, root: &Path) -> Result<(), LabError> {
     let has = |program: &str| {
         let mut places = ["usr/sbin", "usr/bin", "sbin", "bin"].iter();
@@ -103,7 +103,7 @@ fn root_has_programs(site: &Site, root: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Its daemons need several users.
+/// Refuses unless root runs the lab: OpenPBS's daemons need several users.
 fn openpbs(owner: Owner) -> Result<(), LabError> {
     if owner.needs_user_namespace() {
         return Err(LabError::Machine {
@@ -120,7 +120,7 @@ fn openpbs(owner: Owner) -> Result<(), LabError> {
     }
 }
 
-/// Its user is not root, and its database's is another one.
+/// Refuses unless root runs the lab: OAR's user is not root, and its database's is another one.
 fn oar(owner: Owner) -> Result<(), LabError> {
     if owner.needs_user_namespace() {
         return Err(LabError::Machine {
@@ -168,7 +168,7 @@ fn tun_device() -> Result<(), LabError> {
 }
 
 fn user_namespaces() -> Result<(), LabError> {
-    // Each of these is absent where the distribution or kernel has no such switch.
+    // Each of these does not exist if the distribution or kernel has no such switch.
     let switches = [
         ("kernel.unprivileged_userns_clone", "0", "1"),
         ("user.max_user_namespaces", "0", "10000"),
@@ -186,8 +186,9 @@ fn user_namespaces() -> Result<(), LabError> {
     Ok(())
 }
 
-/// A new network namespace may only choose an algorithm the first one lists as allowed, whoever asks. Root
-/// adds it to that list (which only widens what programs may ask for); an ordinary user is told how.
+/// A new network namespace may choose only an algorithm that the first one lists as allowed, no matter who
+/// asks. Root adds it to that list (which only widens what programs may ask for); an ordinary user is told
+/// how to do so.
 fn congestion_control(algorithm: &str, owner: Owner) -> Result<(), LabError> {
     let listed = |name: &str| {
         setting(name)
@@ -195,7 +196,7 @@ fn congestion_control(algorithm: &str, owner: Owner) -> Result<(), LabError> {
             .split_whitespace()
             .any(|word| word == algorithm)
     };
-    // New namespaces start with the first one's own default, allowed or not.
+    // New namespaces start with the first one's default, whether it is allowed or not.
     if listed(ALLOWED) || setting(DEFAULT).as_deref() == Some(algorithm) {
         return Ok(());
     }
@@ -224,7 +225,7 @@ fn path_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// What a site of Slurm runs.
+/// The programs that a site of Slurm runs.
 const SLURM: [(&str, &str); 4] = [
     ("munged", "munge"),
     ("slurmctld", "slurmctld"),
@@ -232,7 +233,7 @@ const SLURM: [(&str, &str); 4] = [
     ("srun", "slurm-client"),
 ];
 
-/// What a site of OAR has, by the package that it is of.
+/// The programs that a site of OAR has, each with its package.
 const OAR: [&str; 4] = [
     "/usr/sbin/Almighty",
     "/etc/oar/job_resource_manager.pl",

@@ -43,7 +43,8 @@ fn find(site: &str, typed: &str) -> Result<PathBuf, LabError> {
     })
 }
 
-/// Where roots are that a scenario names without a slash: below the current directory or one above it.
+/// The directory in which roots are found that a scenario names without a slash: below the current directory,
+/// or one above it.
 const ROOTS: &str = ".cache/roots";
-/// Another place for them.
+/// A variable that names another directory for the roots.
 const ROOTS_VARIABLE: &str = "CAUSEWAY_LAB_ROOTS";

@@ -1,4 +1,4 @@
-//! Waits, while a lab runs, for requests, signals and the end of a command.
+//! While a lab runs, waits for requests, signals and the end of a command.
 
 use std::os::fd::AsFd;
 use std::process::ExitStatus;

@@ -1,4 +1,4 @@
-//! Signals that end a process, and what is waited for beside them.
+//! Signals that end a process, and what else is waited for.
 
 use crate::enter::{NodeChild, Session};
 use crate::error::LabError;
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// What `si_code` says of a signal that the kernel made, such as for Ctrl-C at a terminal (signal.h).
+/// The `si_code` of a signal that the kernel made, as for Ctrl-C at a terminal (signal.h).
 const SI_KERNEL: i32 = 0x80;
 
 /// A signal that would have ended this process.
@@ -20,20 +20,21 @@ const SI_KERNEL: i32 = 0x80;
 pub struct Arrived {
     /// `libc::SIGINT`, SIGTERM, SIGHUP or SIGQUIT.
     pub number: i32,
-    /// A terminal sent it, to every process of the foreground: a command that runs has it already.
+    /// Whether a terminal sent it to every process in the foreground: then a running command has it already.
     pub by_terminal: bool,
 }
 
-/// Signals that end a process, blocked and to be read. Dropping it restores what was before.
+/// Signals that end a process, blocked and to be read. Dropping this restores the earlier state.
 pub(crate) struct Signals {
     pub(crate) reader: SignalFd,
     before: SigSet,
 }
 
 impl Signals {
-    /// Blocks them in the calling thread and in those it starts from now on.
+    /// Blocks them in the calling thread, and in threads that it starts from now on.
     pub(crate) fn block() -> Result<Signals, LabError> {
-        // Under nohup a lab outlives its terminal; blocked, the signal would come all the same.
+        // Under nohup, a lab outlives its terminal; if it were blocked, the signal would be read all the
+        // same.
         let ignores_hang_ups = sys::is_ignored(Signal::SIGHUP);
         let heeded = |signal: &Signal| *signal != Signal::SIGHUP || !ignores_hang_ups;
         let ending: SigSet = ENDING.into_iter().filter(heeded).collect();
@@ -62,7 +63,7 @@ impl Drop for Signals {
     }
 }
 
-/// Waits for a command and passes signals on to it, except those the terminal has already sent to it as well.
+/// Waits for a command, and passes signals on to it, except those that the terminal has already sent to it.
 pub(crate) fn wait_passing_signals(
     mut child: NodeChild,
     session: Session,
@@ -77,7 +78,7 @@ pub(crate) fn wait_passing_signals(
         }
         while let Some(signal) = signals.next() {
             if session == Session::Own || !signal.by_terminal {
-                // It may have ended meanwhile; the next turn sees that.
+                // The child may have ended meanwhile; the next turn sees that.
                 let _ = child.signal(signal.number);
             }
         }
@@ -88,7 +89,7 @@ pub(crate) fn wait_passing_signals(
 pub(crate) fn wait(fds: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Result<(), LabError> {
     let mut events: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
     let timeout = match deadline {
-        // Rounded up, or the last millisecond would be spent spinning.
+        // Rounded up, because otherwise the last millisecond would be spent spinning.
         Some(deadline) => {
             let left = deadline.saturating_duration_since(Instant::now()).as_millis() + 1;
             PollTimeout::try_from(i32::try_from(left).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)

@@ -1,5 +1,5 @@
 //! A site whose nodes belong to Slurm: munged on all, slurmctld on the head node, slurmd on the compute
-//! nodes, which take no ssh. All are Debian's own; they are processes of the nodes and end with these.
+//! nodes, which accept no ssh. All are Debian's own; they are processes of the nodes, and end with them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::scenario::Batch;
 use crate::signals::Signals;
 use crate::state::LabState;
 
-/// How the daemons are called, and where what belongs to them is.
+/// The daemons' name in messages, and the directory of their files.
 pub(crate) const DAEMONS: Daemons = Daemons {
     title: "Slurm",
     place: "slurm",
@@ -54,7 +54,7 @@ pub(crate) fn write_files(plan: &Plan, dir: &Path) -> io::Result<()> {
 pub(crate) fn start(state: &LabState, plan: &Plan, signals: &Signals) -> Result<(), LabError> {
     let limit = (Instant::now() + DEADLINE, signals);
     for site in slurm_sites(plan) {
-        // The controller first: nodes tell it that they are there.
+        // The controller first, because the nodes register with it.
         for node in &site.nodes {
             let daemon = match node.role {
                 Role::Head => "slurmctld -i".to_owned(),
@@ -82,8 +82,8 @@ fn user() -> io::Result<String> {
         .name)
 }
 
-/// Nodes of the lab have no cgroups of their own, and share the host's processors. Timeouts are short, so
-/// that tests see what follows them.
+/// Slurm's configuration for the lab: its nodes have no cgroups of their own, and share the host's
+/// processors. Timeouts are short, so that tests see what follows them.
 fn configuration(site: &SitePlan, user: &str) -> String {
     let head = site.nodes.first().map(|node| (&node.name, node.lan));
     let (head, address) = head.map_or_else(Default::default, |(name, lan)| (name.clone(), lan.to_string()));
@@ -113,7 +113,7 @@ fn configuration(site: &SitePlan, user: &str) -> String {
     text + "PartitionName=all Nodes=ALL Default=YES MaxTime=2:00:00 State=UP\n"
 }
 
-/// munged wants a key that is its own, in a directory that others cannot write.
+/// munged demands a key of its own, in a directory to which others cannot write.
 fn munge(site: &SitePlan) -> String {
     format!(
         "mkdir -m 755 /run/munge /run/slurm && \

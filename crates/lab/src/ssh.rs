@@ -1,5 +1,6 @@
 //! Keys and settings with which a plain `ssh rennes-2 hostname` works between nodes, made anew for each lab.
-//! They are mounted over /etc/ssh in each node, so nothing of the user's own ssh set-up is read or changed.
+//! They are mounted over /etc/ssh in each node, so that nothing of the user's own ssh set-up is read or
+//! changed.
 
 use std::fs;
 use std::io;

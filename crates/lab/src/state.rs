@@ -22,7 +22,7 @@ pub struct LabState {
     pub version: u32,
     /// Name of the lab.
     pub name: String,
-    /// What it was made from.
+    /// The scenario that it was made from.
     pub scenario: Scenario,
     /// Process that emulates the WAN; the lab ends with it.
     pub supervisor: u32,
@@ -34,7 +34,7 @@ pub struct LabState {
     pub sites: Vec<SiteView>,
     /// Its nodes, head node first, site by site.
     pub nodes: Vec<Node>,
-    /// Its routers: a network each, to look at rules and packets, no hosts.
+    /// Its routers: only networks, for inspecting rules and packets, not hosts.
     pub routers: Vec<Router>,
     /// Its state directory.
     pub dir: PathBuf,
@@ -63,7 +63,7 @@ impl LabState {
         alive.filter_map(|path| read(&path).ok()).collect()
     }
 
-    /// The running lab of this name, or the only one there is when no name is given.
+    /// The running lab with this name, or the only one, if no name is given.
     ///
     /// # Errors
     /// There is none, or there are several to choose from.
@@ -99,7 +99,7 @@ impl LabState {
     /// The node of this name.
     ///
     /// # Errors
-    /// There is none; the error lists those there are.
+    /// There is none; the error lists those that exist.
     pub fn node(&self, name: &str) -> Result<&Node, LabError> {
         self.nodes.iter().find(|node| node.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -114,7 +114,7 @@ impl LabState {
     /// Starts a command in a node, or on a router (`rennes-router`); see [`crate::Lab::spawn`].
     ///
     /// # Errors
-    /// An unknown node, or the step that failed.
+    /// The node is unknown, or a step failed.
     pub fn spawn(&self, command: NodeCommand) -> Result<NodeChild, LabError> {
         let router = self.routers.iter().find(|router| router.name == command.node);
         let place = match router {
@@ -138,7 +138,7 @@ impl LabState {
     /// Runs a command in a node to its end; signals that reach this process meanwhile are passed on to it.
     ///
     /// # Errors
-    /// An unknown node, or the step that failed.
+    /// The node is unknown, or a step failed.
     pub fn exec(&self, command: NodeCommand) -> Result<ExitStatus, LabError> {
         let session = command.session;
         let signals = signals::Signals::block()?;
@@ -149,7 +149,7 @@ impl LabState {
     /// Puts a request to the supervisor.
     ///
     /// # Errors
-    /// It is gone, or it refused.
+    /// The lab is gone, or it refused.
     pub fn ask(&self, request: &Request) -> Result<Answer, LabError> {
         control::ask(&self.dir, &self.name, request)
     }
@@ -166,7 +166,7 @@ impl LabState {
     }
 }
 
-/// Stops every lab of this user and removes what killed ones left behind; the names of both.
+/// Stops every lab of this user, and removes what killed ones left behind; returns the names of both.
 ///
 /// # Errors
 /// The first lab that could not be stopped or cleaned up.
@@ -197,7 +197,7 @@ pub fn down_all_in(root: &Path) -> Result<Vec<String>, LabError> {
 
 pub(crate) fn write(state: &LabState) -> Result<(), LabError> {
     let path = state.dir.join(STATE_FILE);
-    // Renamed into place: a reader sees all of it or nothing.
+    // The file is renamed into place, so that a reader sees all of it or nothing.
     let new = state.dir.join("state.json.new");
     let bytes = serde_json::to_vec_pretty(state).map_err(io::Error::from);
     bytes
@@ -229,7 +229,7 @@ fn wait_until_gone(dir: &Path) -> Result<(), LabError> {
                 seconds: DOWN_DEADLINE.as_secs(),
             });
         }
-        // The lock's release cannot be waited for with a deadline; it takes some 50 ms.
+        // Polled, because the lock's release cannot be waited for with a deadline; it takes some 50 ms.
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())

@@ -11,7 +11,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::LabError;
 
-/// A state directory this process owns. Dropping it removes it.
+/// A state directory that this process owns. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct StateDir {
     path: PathBuf,
@@ -33,17 +33,17 @@ impl StateDir {
             let path = path.clone();
             move |source: io::Error| LabError::State { step, path, source }
         };
-        // Renamed into place with its lock held, so that nobody ever sees it without and takes it for a stale
-        // one.
+        // The directory is renamed into place while its lock is held, so that nobody ever sees it unlocked
+        // and takes it for a stale one.
         let new = root.join(format!(".{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&new);
-        // It holds keys: nobody else has business here.
+        // The directory contains keys: nobody else has business here.
         let mut made = DirBuilder::new().mode(0o700).create(&new);
         if made
             .as_ref()
             .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
         {
-            // The last of the other labs has just ended and taken the root along.
+            // The last of the other labs has just ended and removed the root.
             make_root(root)?;
             made = DirBuilder::new().mode(0o700).create(&new);
         }
@@ -71,14 +71,14 @@ impl StateDir {
 impl Drop for StateDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
-        // The root goes with the last lab; with others in it this fails, as it should.
+        // The root is removed with the last lab; if there are others in it, this fails, as it should.
         if let Some(root) = self.path.parent() {
             let _ = fs::remove_dir(root);
         }
     }
 }
 
-/// Returns the default place of this user's labs' directories.
+/// Returns the default directory for the directories of this user's labs.
 pub(crate) fn default_root() -> PathBuf {
     let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|base| Path::new(base).is_dir());
     let base = base.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
@@ -90,7 +90,7 @@ pub(crate) fn is_alive(path: &Path) -> bool {
     matches!(lock(path), Ok(None))
 }
 
-/// Removes the directory if its supervisor is gone; says whether it did.
+/// Removes the directory if its supervisor is gone; returns whether it did.
 pub(crate) fn remove_stale(path: &Path) -> Result<bool, LabError> {
     let failed = |step, source| LabError::State {
         step,
@@ -100,7 +100,7 @@ pub(crate) fn remove_stale(path: &Path) -> Result<bool, LabError> {
     let deadline = Instant::now() + HANDOVER_DEADLINE;
     let _lock = loop {
         match lock(path) {
-            // A killed supervisor's last fork may hold the lock for a moment longer.
+            // The last fork of a killed supervisor may hold the lock for a moment longer.
             Ok(None) if supervisor_is_gone(path) && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -143,7 +143,7 @@ pub(crate) fn all(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The root may be in /tmp, where anybody could have made it first.
+/// Checks the root, because it may be in /tmp, where anybody could have made it first.
 fn make_root(root: &Path) -> Result<(), LabError> {
     let failed = |step, source| LabError::State {
         step,

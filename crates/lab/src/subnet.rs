@@ -1,4 +1,4 @@
-//! An IPv4 network such as 10.1.0.0/24, and the addresses the lab hands out in it.
+//! An IPv4 network such as 10.1.0.0/24, and the addresses that the lab hands out in it.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -28,7 +28,7 @@ impl Subnet {
         }
     }
 
-    /// First address, all host bits zero.
+    /// The first address, in which all host bits are zero.
     pub fn base(&self) -> Ipv4Addr {
         self.base
     }

@@ -1,6 +1,6 @@
 //! A site with a system of its own: its nodes have the libc, ssh and MPIs of another distribution, from a
-//! directory that holds its root (`root` in a scenario). The directory is only read. Above it each node has
-//! memory that takes what it writes, and each site a home directory that its nodes share.
+//! directory that holds its root (`root` in a scenario). The directory is only read. Above it, each node has
+//! memory for what it writes, and each site a home directory that its nodes share.
 //!
 //! ```text
 //! overlay /  = the root's directory, and memory of the node
@@ -21,7 +21,7 @@ use nix::unistd::{Uid, User, chdir, pivot_root};
 use crate::mount_calls::{below, bind, fresh, plain};
 use crate::plan::{Plan, SitePlan};
 
-/// Where each system has its sshd, which must be called by its absolute path.
+/// The path of sshd in each system; sshd must be called by its absolute path.
 pub(crate) const SSHD: &str = "/usr/sbin/sshd";
 
 /// What a node has instead of the host's files.
@@ -29,7 +29,7 @@ pub(crate) struct System {
     root: PathBuf,
     /// The site's home, and where its nodes see it.
     home: (PathBuf, PathBuf),
-    /// The line of /etc/passwd of the user who runs the lab.
+    /// The line of /etc/passwd for the user who runs the lab.
     user: String,
     uid: u32,
     shown: Vec<PathBuf>,
@@ -52,7 +52,7 @@ fn home_of(dir: &Path, site: &SitePlan) -> PathBuf {
 }
 
 impl System {
-    /// What the nodes of this site have; `None` if it is the host's.
+    /// The system of this site's nodes; `None` if it is the host's.
     ///
     /// # Errors
     /// This user has no name.
@@ -81,10 +81,11 @@ impl System {
         }))
     }
 
-    /// Makes the root this node's own, in its mount namespace. Returns where the host's files are then.
+    /// Makes the root this node's own, in its mount namespace. Returns the path at which the host's files
+    /// then are.
     ///
     /// # Errors
-    /// The step that failed and the kernel's answer.
+    /// The step that failed, and the kernel's answer.
     pub(crate) fn enter(&self, own: &Path) -> Result<&'static Path, (String, io::Error)> {
         let at = |step: &'static str| {
             let root = self.root.display().to_string();
@@ -134,13 +135,13 @@ impl System {
                 Some(options),
             )
         };
-        // As in `mounts`: inside a user namespace its marks are in user.* attributes.
+        // As in `mounts`: inside a user namespace, its marks are in user.* attributes.
         overlay(&options).or_else(|_| overlay(&format!("{options},userxattr")))?;
         Ok(new)
     }
 
-    /// Makes what the other mounts expect to be there. In a lab of an ordinary user nothing that is already
-    /// there can be written: it belongs to root.
+    /// Makes what the other mounts expect to exist. In the lab of an ordinary user, nothing that exists can
+    /// be written: it belongs to root.
     fn fill_root(&self, own: &Path) -> io::Result<()> {
         if !Path::new("/etc/hosts").exists() {
             fs::write("/etc/hosts", "")?;
@@ -148,8 +149,8 @@ impl System {
         for directory in ["/etc/ssh", "/etc/slurm", "/tmp", "/run", "/var/tmp"] {
             fs::create_dir_all(directory)?;
         }
-        // Not the overlay's: to write there it copies the directory up, whose owner an ordinary user's
-        // namespace does not know.
+        // These are not the overlay's: to write there, it copies the directory up, whose owner an ordinary
+        // user's namespace does not know.
         for directory in ["/tmp", "/var/tmp"] {
             fresh("tmpfs", directory, "mode=1777")?;
         }
@@ -163,14 +164,14 @@ impl System {
         bind(&more, "/etc/passwd")
     }
 
-    /// Shows what the node has of the host, and lets the rest go.
+    /// Shows the part of the host that the node has, and detaches the rest.
     ///
     /// # Errors
-    /// The step that failed and the kernel's answer.
+    /// The step that failed, and the kernel's answer.
     pub(crate) fn leave_host(&self, host: &Path) -> Result<(), (String, io::Error)> {
         let (home, target) = &self.home;
         let shown = self.shown.iter().map(|path| (path, path));
-        // The home first: a directory that is shown may be in it.
+        // The home comes first: a directory that is shown may be in it.
         for (source, target) in std::iter::once((home, target)).chain(shown) {
             let mounted = make_place(target).and_then(|()| show(&below(host, source), target));
             mounted.map_err(|error| (format!("mount {} of the host", target.display()), error))?;
@@ -180,16 +181,16 @@ impl System {
     }
 }
 
-/// Whether the root has this directory itself, as where a system for another processor has a Causeway of its
-/// own. What is mounted there does not count: an overlay does not show it.
+/// Whether the root has this directory itself, as a system for another processor has a Causeway of its own.
+/// What is mounted there does not count, because an overlay does not show it.
 fn has(root: &Path, directory: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
     let own = device(&below(root, directory));
     own.is_some() && own == device(root)
 }
 
-/// Makes a directory. If an ordinary user may not, because it would lie in an empty one of root's, such as
-/// /home, that gets memory of its own.
+/// Makes a directory. If an ordinary user may not, because it would be in an empty directory of root's such
+/// as /home, that directory gets memory of its own.
 fn make_place(target: &Path) -> io::Result<()> {
     let made = fs::create_dir_all(target);
     let Err(error) = made else { return Ok(()) };
@@ -209,5 +210,5 @@ fn show(source: &Path, target: &Path) -> io::Result<()> {
     Ok(mount(Some(source), target, None::<&str>, flags, None::<&str>)?)
 }
 
-/// Where the host's files are while a node is made.
+/// The path of the host's files while a node is being made.
 const HOST: &str = "/.host";

@@ -13,23 +13,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A launcher that is found and known.
+/// A launcher that was found and recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// Where it was found, links not followed: its daemons are beside it.
+    /// Its path, in which links are not resolved: its daemons are beside it.
     pub path: PathBuf,
-    /// What it starts.
+    /// The MPI whose programs it starts.
     pub mpi: Mpi,
-    /// Its version as it says.
+    /// Its version, as it reports it.
     pub version: String,
-    /// An MPICH that can use ofi and ucx, as the one from PyPI.
+    /// Whether this is an MPICH that can use ofi and ucx, like the one from PyPI.
     pub two_netmods: bool,
 }
 
 /// Why a command cannot be run over sites.
 #[derive(Debug, thiserror::Error)]
 pub enum LauncherError {
-    /// Its name says that it is none.
+    /// By its name, the program is not a launcher.
     #[error(
         "{0:?} is no MPI launcher: the command must begin with one, mpirun or mpiexec, as in \
          'causeway run -- mpirun -n 4 ./app'; for a script that starts MPI by itself: 'causeway run --script -- ./driver.sh'; \
@@ -39,7 +39,7 @@ pub enum LauncherError {
     /// No such program.
     #[error("{0:?} is not found in PATH; load the MPI's module or virtual environment, or give its path")]
     NotFound(OsString),
-    /// It does not answer `--version` like an MPI launcher.
+    /// The program does not answer `--version` like an MPI launcher.
     #[error(
         "{} is not a known launcher (mpirun or mpiexec of Open MPI 4 or 5, MPICH, Intel MPI): \
          '--version' says {said:?}", path.display()
@@ -47,30 +47,31 @@ pub enum LauncherError {
     Unknown {
         /// The program.
         path: PathBuf,
-        /// Its first line.
+        /// The first line that it printed.
         said: String,
     },
-    /// It cannot be started.
+    /// The launcher cannot be started.
     #[error("run {} --version: {source}", path.display())]
     Start {
         /// The program.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// It hangs.
+    /// The program hangs.
     #[error("{} --version gave no answer within {} s", .0.display(), DEADLINE.as_secs())]
     Silent(PathBuf),
 }
 
-/// A launcher from a cold network file system took 2 s; Intel MPI's is a shell script around another.
+/// How long a launcher may take to answer: one from a cold network file system took 2 s, and Intel MPI's is a
+/// shell script around another one.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Launcher {
-    /// Finds every launcher that PATH has under one of the usual names, each once, and those that do not
-    /// answer like one.
+    /// Finds every launcher that PATH has under one of the usual names, each once, and the programs with such
+    /// names that do not answer like one.
     ///
-    /// Takes at most five seconds for each.
+    /// This takes at most five seconds for each.
     pub fn in_path() -> Vec<(OsString, Result<Launcher, LauncherError>)> {
         let mut seen = HashSet::new();
         let all = launchers::USUAL.map(OsString::from).into_iter().map(|name| {
@@ -78,7 +79,7 @@ impl Launcher {
             (name, found)
         });
         all.filter(|(_, found)| match found {
-            // `mpirun` and `mpiexec` are often links to one program.
+            // `mpirun` and `mpiexec` are often links to the same program.
             Ok(launcher) => seen.insert(launcher.path.canonicalize().unwrap_or_default()),
             Err(error) => !matches!(error, LauncherError::NotFound(_)),
         })
@@ -157,19 +158,22 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    // In a group of its own, a script ends with all that it has started; but Ctrl-C no longer reaches it.
+    // In a group of its own, a script is ended together with everything that it has started; but Ctrl-C no
+    // longer reaches it.
     causeway_host::processes::prepare(&mut command);
     let mut child = command.spawn().map_err(start)?;
-    // No launcher says more than a page.
+    // No launcher prints more than a page.
     let mut output = Output::of(&mut child, 64 * 1024, Beyond::Closed);
-    // `run` forks later and must then have one thread. With a text no thread is left; without one `run` ends.
+    // `run` forks later, and must then have only one thread. If there is a text, no thread is left; if not,
+    // `run` ends.
     let text = output.all(Instant::now() + DEADLINE);
     end_group(&mut child);
     text.map(|said| said.concat())
         .ok_or_else(|| LauncherError::Silent(path.to_owned()))
 }
 
-/// Ends a child and what else is in its group. Until it is waited for, its id is certainly its own.
+/// Ends a child and everything else in its group. As long as it was not waited for, its id certainly belongs
+/// to it.
 fn end_group(child: &mut Child) {
     let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
     let _ = child.wait();
@@ -213,7 +217,7 @@ mod tests {
         assert_eq!(Launcher::find(path.as_os_str()).unwrap().version, "4.1.4");
         let pid = std::fs::read_to_string(&note).unwrap();
         let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        // Killed, it may stay a zombie until init has collected it.
+        // Once killed, it may stay a zombie until init has collected it.
         let runs = || stat().is_ok_and(|stat| !stat.contains(") Z "));
         let deadline = Instant::now() + DEADLINE;
         while runs() {

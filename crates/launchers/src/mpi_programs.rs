@@ -17,7 +17,7 @@ pub struct MpiProgram {
 }
 
 impl MpiProgram {
-    /// The program of that name beside `causeway`, for the MPI of `launcher`.
+    /// The program with that name beside `causeway`, for the MPI of `launcher`.
     pub fn new(causeway: &Path, name: &'static str, launcher: &Launcher) -> MpiProgram {
         MpiProgram {
             loader: causeway.with_file_name(LOADER),
@@ -27,14 +27,14 @@ impl MpiProgram {
         }
     }
 
-    /// A file that it needs and that is not there.
+    /// A file that it needs and that does not exist.
     pub fn missing(&self) -> Option<PathBuf> {
         let library = format!("libcauseway_{}_{}.so", self.name, self.interface);
         let files = [self.loader.clone(), self.loader.with_file_name(library)];
         files.into_iter().find(|file| !file.is_file())
     }
 
-    /// The words that start it, after the launcher and its options.
+    /// The words that start it, following the launcher and its options.
     pub fn words(&self) -> [OsString; 4] {
         let [name, interface] = [self.name, self.interface].map(OsString::from);
         [
@@ -46,7 +46,7 @@ impl MpiProgram {
     }
 }
 
-/// Lists the places where the MPI's library may be: beside its launcher, or where the system looks.
+/// Lists the places where the MPI's library may be: beside its launcher, or where the system looks for it.
 fn libraries(launcher: &Launcher) -> String {
     let names = launcher.mpi.row().family.sonames();
     let real = launcher.path.canonicalize().unwrap_or_default();

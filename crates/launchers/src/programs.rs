@@ -1,5 +1,5 @@
-//! Programs that a launcher reads from a file (hydra's -configfile, Open MPI's --app): a line of words for
-//! each, without quotes, and comments after `#`.
+//! Programs that a launcher reads from a file (hydra's -configfile, Open MPI's --app): for each a line of
+//! words, without quotes, and comments after `#`.
 
 use crate::rewrite::{Libraries, rewrite};
 use causeway_mpis::Mpi;
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Larger files are no lists of programs.
+/// Larger files are not lists of programs.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// See the module.
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 pub struct Programs {
     /// The words of each program.
     lines: Vec<Vec<OsString>>,
-    /// The file can be read again: it is no pipe.
+    /// Whether the file can be read again, because it is not a pipe.
     stays: bool,
 }
 
@@ -55,7 +55,7 @@ impl Programs {
     }
 
     /// Rewrites the words. Returns what was left out, and whether the launcher needs another file: a pipe, as
-    /// of `<(...)`, was read to its end, and in a file the words may have changed.
+    /// from `<(...)`, was read to its end, and the words of a file may have changed.
     pub fn rewrite(&mut self, mpi: Mpi, libraries: &Libraries) -> (Vec<String>, bool) {
         let mut left_out = Vec::new();
         let mut has_changed = !self.stays;
@@ -68,7 +68,7 @@ impl Programs {
         (left_out, has_changed)
     }
 
-    /// A command line that names another file in place of the user's.
+    /// The command line, naming this file in place of the user's.
     pub fn naming(mpi: Mpi, mut words: Vec<OsString>, file: &Path) -> Vec<OsString> {
         if let Some(value) = named(mpi, &words) {
             let word = &mut words[value.word];
@@ -78,7 +78,7 @@ impl Programs {
         words
     }
 
-    /// The file's text.
+    /// The text of the file.
     pub fn text(&self) -> Vec<u8> {
         let lines = self
             .lines

@@ -1,8 +1,8 @@
-//! The user's words as the launcher gets them. Pure.
+//! The user's words, in the form in which the launcher gets them. Pure.
 //!
 //! Two kinds of options would keep the job from running over sites. One gives the ranks another LD_PRELOAD:
-//! the ranks would lose the shim, so Causeway's libraries are added to its value. The other says what starts
-//! processes on the nodes: that is the gateways' task, so it is left out, and the user is told.
+//! the ranks would lose the shim, so Causeway's libraries are added to its value. The other says how to start
+//! processes on the nodes: that is the gateways' task, so the option is left out, and the user is told.
 
 use causeway_mpis::Mpi;
 use causeway_mpis::options::{self, Given, Value};
@@ -14,25 +14,25 @@ use std::path::PathBuf;
 /// Causeway's libraries for the ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Libraries<'a> {
-    /// Those that come before the user's.
+    /// Libraries that come before the user's.
     pub first: &'a [PathBuf],
-    /// Those that come after the user's.
+    /// Libraries that come after the user's.
     pub last: &'a [PathBuf],
 }
 
-/// The words, and options that were left out, as the user wrote them.
+/// The words, and the options that were left out, as the user wrote them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// What the launcher gets.
+    /// The words that the launcher receives.
     pub words: Vec<OsString>,
-    /// What it does not get.
+    /// The words that the launcher does not receive.
     pub left_out: Vec<String>,
 }
 
 /// The name of the loader's list.
 const PRELOAD: &[u8] = b"LD_PRELOAD";
 
-/// The words after the launcher's name, of one program or of several, as they are for a job over sites.
+/// The words after the launcher's name, for one program or several, changed for a job over sites.
 pub fn rewrite(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Rewritten {
     let mut left_out = Vec::new();
     let kept = each_option(mpi, words, |option| {
@@ -50,7 +50,7 @@ pub fn rewrite(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Rewritten
     }
 }
 
-/// The words with Causeway's libraries wherever they give the ranks an LD_PRELOAD.
+/// The words, with Causeway's libraries in every LD_PRELOAD that they give the ranks.
 pub fn with_libraries(mpi: Mpi, words: &[OsString], libraries: &Libraries) -> Vec<OsString> {
     each_option(mpi, words, |option| {
         let mut own = words[option.at..option.end()].to_vec();
@@ -82,7 +82,7 @@ fn each_option(
     all
 }
 
-/// The value of an option that sets LD_PRELOAD for ranks, and what it is to be.
+/// The value of an option that sets LD_PRELOAD for ranks, and its new value.
 fn preload_of(
     mpi: Mpi,
     words: &[OsString],
@@ -94,7 +94,7 @@ fn preload_of(
     }
     let value = |number: usize| option.values.get(number).copied();
     let first = value(0).filter(|_| options::sets_a_variable(mpi, option))?;
-    // `-x LD_PRELOAD` alone passes on what Causeway has set.
+    // `-x LD_PRELOAD` alone passes on the value that Causeway has set.
     if first.of(words).as_bytes() == PRELOAD {
         let value = value(1)?;
         return Some((value, libraries.around(Some(value.of(words)))));
@@ -117,7 +117,7 @@ fn setting(text: &OsStr, libraries: &Libraries) -> Option<OsString> {
     Some(whole)
 }
 
-/// A list of settings with `;` between them; `None` if none of them is LD_PRELOAD.
+/// A list of settings separated by `;`; `None` if none of them is LD_PRELOAD.
 fn in_list(list: &OsStr, libraries: &Libraries) -> Option<OsString> {
     let entries: Vec<&[u8]> = list.as_bytes().split(|byte| *byte == b';').collect();
     let changed = |entry: &&[u8]| setting(OsStr::from_bytes(entry), libraries);

@@ -1,8 +1,9 @@
-//! Finds what belongs to the checkout that this program was built from.
+//! Finds files of the checkout that this program was built from.
 
 use std::path::{Path, PathBuf};
 
-/// The checkout this program was built from: its test programs are run and its results written.
+/// The checkout that this program was built from: its test programs are run, and the results are written into
+/// it.
 pub fn repository() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap_or(root)

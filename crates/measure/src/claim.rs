@@ -1,13 +1,13 @@
-//! A figure beside the bar it is measured against.
+//! A figure, and the bar that it is compared with.
 
-/// What a figure has to reach.
+/// The bar that a figure has to reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
     /// This or less.
     AtMost(f64),
     /// This or more.
     AtLeast(f64),
-    /// No farther from it than this share of it.
+    /// No farther from this value than this share of it.
     Near(f64, f64),
 }
 
@@ -33,15 +33,15 @@ impl Bar {
 /// One line of the summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// Which figure, of which MPI.
+    /// What the figure is, and of which MPI.
     pub what: String,
-    /// The same of the direct way, where there is one.
+    /// The same figure of the direct way, if there is one.
     pub direct: Option<f64>,
     /// What was measured through Causeway.
     pub figure: f64,
-    /// Behind figures and bar, with a blank before it; empty for ratios.
+    /// The unit of figures and bar, with a blank before it; empty for ratios.
     pub unit: &'static str,
-    /// What was asked.
+    /// The bar.
     pub bar: Bar,
 }
 
@@ -67,7 +67,8 @@ impl Claim {
     pub const HEAD: [&str; 5] = ["figure", "direct", "Causeway", "bar", "verdict"];
 }
 
-/// Four digits or so: more than the measurements hold, enough to see on which side of a bar a figure lies.
+/// About four digits: more than the measurements justify, but enough to show on which side of a bar a figure
+/// is.
 pub fn figure(value: f64) -> String {
     match value.abs() {
         0.0..10.0 => format!("{value:.3}"),

@@ -1,6 +1,6 @@
-//! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then
-//! does not, a gateway that is killed under it, NetPIPE beside the physical limit. Six parts in order, on the
-//! terminal, in a log and in one HTML page.
+//! `make demo`: two emulated sites without a route between them, an MPI program that first fails over them
+//! and then does not, a gateway that is killed under it, and NetPIPE beside the physical limit. There are six
+//! parts, which are shown on the terminal, in a log and in one HTML page.
 
 use crate::checkout::repository;
 use causeway_bench::lab::Lab;
@@ -26,13 +26,13 @@ pub struct Args {
 /// Why the demo stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// A program of the demo.
+    /// A program of the demo failed.
     #[error("{0}")]
     Program(#[from] ProgramError),
-    /// What NetPIPE printed.
+    /// NetPIPE's file is wrong.
     #[error("NetPIPE: {0}")]
     NetPipe(#[from] OutputError),
-    /// What should have failed did not, or the other way round.
+    /// Something that should have failed did not, or the other way round.
     #[error("{0}")]
     Unexpected(String),
 }
@@ -43,8 +43,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// No part takes a minute on two cores; a part that takes three hangs.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Open MPI 4's launcher says so now and then where ssh was fast, with and without Causeway. Behind `causeway
-/// run` the shim keeps it from that; the plain one has no shim.
+/// A warning that Open MPI 4's launcher sometimes prints if ssh was fast, with and without Causeway. Under
+/// `causeway run` the shim prevents it; a plain launcher has no shim.
 const FALSE_ALARM: &str = "plm:rsh: Warning: setpgid(";
 
 /// A launcher, the NetPIPE that belongs to it, and its program directory.
@@ -56,7 +56,7 @@ const MPIS: [(&str, &str, &str, &str); 2] = [
 /// Runs the demo.
 ///
 /// # Errors
-/// The first part that does not do what it shows, with all that its programs printed.
+/// The first part that does not show what it should, with everything that its programs printed.
 pub fn main(args: &Args) -> Result<(), DemoError> {
     std::fs::create_dir_all(&args.out).map_err(io(format!("create {}", args.out.display())))?;
     let out = args
@@ -77,7 +77,7 @@ pub fn main(args: &Args) -> Result<(), DemoError> {
     demo.run()
 }
 
-/// Where a user of rennes types commands.
+/// The node on which a user of rennes types commands.
 const HEAD: &str = "rennes-head";
 
 struct Demo {
@@ -115,8 +115,8 @@ impl Demo {
         self.page.text(text);
     }
 
-    /// Runs `command` in a directory of its own and shows it with all it printed, but lines with `hidden`,
-    /// which stay in the raw outputs.
+    /// Runs `command` in a new directory, and shows it with everything that it printed, except lines with
+    /// `hidden`, which stay in the raw outputs.
     fn show(&mut self, name: &str, command: &str, hidden: Option<&str>) -> Result<Ended, DemoError> {
         let directory = self.directory(name)?;
         self.say(&format!("$ {command}"));
@@ -331,7 +331,7 @@ fn curve(said: &str) -> Result<Times, OutputError> {
     Ok(times.collect())
 }
 
-/// What the curves come to, in one line.
+/// Sums up the curves in one line.
 fn verdict(curves: &[Curve]) -> String {
     let range = |(name, rows): &Curve| {
         let ratios = rows

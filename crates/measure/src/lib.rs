@@ -1,12 +1,12 @@
-//! Measures programs in an emulated grid: runs them, reads what they print, and sets it beside the physical
+//! Measures programs in an emulated grid: runs them, reads what they print, and compares it with the physical
 //! limit in tables and one HTML page.
 //!
-//! It knows nothing of tunnels: it sees what a user sees. Only the bench's `loopback` speaks as `causeway
-//! run` and a shim do, to have nothing but gateways between two sockets.
+//! It knows nothing about tunnels: it sees what a user sees. Only the bench's `loopback` acts as `causeway
+//! run` and a shim do, so that only gateways are between two sockets.
 //!
-//! `demo` and `bench` are the two workloads. `claim` and `pingpong` hold the numbers, and those of the
-//! crate causeway-bench, which runs, times and reads programs. `results` makes what people read, with the
-//! crate causeway-report. `checkout` finds the files of this checkout.
+//! `demo` and `bench` are the two workloads. `claim` and `pingpong` have the numbers, together with the crate
+//! causeway-bench, which runs, times and reads programs. `results` makes what people read, with the crate
+//! causeway-report. `checkout` finds the files of this checkout.
 
 pub mod bench;
 pub mod checkout;

@@ -1,4 +1,4 @@
-//! Reads the rows of a ping-pong without an MPI: `size_bytes,iteration,one_way_us`, one for every round
+//! Reads the rows of a ping-pong without an MPI: `size_bytes,iteration,one_way_us`, one row for every round
 //! trip.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// One-way times in microseconds, by size in bytes.
 pub type Times = BTreeMap<u64, Vec<f64>>;
 
-/// A line that is not one of ours.
+/// A line that does not have our form.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error("ping-pong rows, line {line}: {text:?} is not 'size_bytes,iteration,one_way_us'")]
 pub struct NotPingPong {

@@ -1,5 +1,5 @@
-//! The measurements of a bench, section by section, and their files: every row as CSV, README.md with a
-//! summary first, report.html with the plots.
+//! The measurements of a bench, section by section, and their files: every row as CSV, README.md, which
+//! begins with a summary, and report.html with the plots.
 
 use crate::checkout::repository;
 use crate::claim::Claim;
@@ -23,13 +23,13 @@ pub struct Part {
     pub tables: Vec<(String, Table)>,
     /// Plots for the page.
     pub plots: Vec<Plot>,
-    /// Rows, each as a CSV file of this name.
+    /// Files of rows, each with its name and its CSV text.
     pub files: Vec<(String, String)>,
     commands: Vec<String>,
 }
 
 impl Part {
-    /// An empty one.
+    /// An empty part.
     pub fn new(title: &str, text: &str) -> Part {
         Part {
             title: title.to_owned(),
@@ -38,7 +38,7 @@ impl Part {
         }
     }
 
-    /// Notes a command line, once, with paths as seen from the repository.
+    /// Notes a command line, once, with paths relative to the repository.
     pub fn command(&mut self, command: &str) {
         let command = command.replace(&format!("{}/", repository().display()), "");
         if !self.commands.contains(&command) {
@@ -64,7 +64,7 @@ const INTRODUCTION: &str = "Unless a section says otherwise: two emulated sites 
     removed; every row is in a CSV file.";
 
 impl Report {
-    /// An empty one: `what: value` of the machine, and the command that asked for it.
+    /// An empty report, with `what: value` of the machine, and the command that asked for it.
     pub fn new(host: Vec<(String, String)>, made_by: String) -> Report {
         Report {
             host,

@@ -3,8 +3,8 @@
 //! ```text
 //! file: [ page: which block is being read into | slot 0 | slot 1 | ... ]     slot: [ header | bytes ]
 //! ```
-//! A block that is given back is used again only after [`Arena::settle`]: a record that names it is the next
-//! process's only way to what it holds. Blocks of an arena without a file are ordinary memory.
+//! A block that is given back is used again only after [`Arena::settle`], because a record that names it is
+//! the next process's only way to its contents. Blocks of an arena without a file are ordinary memory.
 #![allow(unsafe_code)]
 
 use crate::free::{Free, SPARE};
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Slots that are mapped at a time: 8 MiB.
+/// Slots that are mapped at once: 8 MiB.
 const SLOTS: usize = 32;
 
 /// The owner of the blocks of all queues.
 pub(crate) const QUEUES: u64 = u64::MAX;
 
-/// More than any gateway uses: 16 GiB.
+/// Most slots: more than any gateway uses, 16 GiB.
 const MOST_SLOTS: usize = 1 << 16;
 
-// Numbers of a header.
+// Positions of the numbers in a header.
 const OWNER: usize = 0;
 const SERIAL: usize = 1;
 const FILLED: usize = 2;
@@ -33,7 +33,7 @@ const STREAM: usize = 3;
 const POSITION: usize = 4;
 const DONE: usize = 5;
 
-/// Where blocks come from. Clones are of the same arena.
+/// The source of blocks. Clones are the same arena.
 #[derive(Debug, Clone)]
 pub struct Arena(Arc<Inner>);
 
@@ -44,7 +44,7 @@ struct Inner {
     /// The first page of the file.
     front: Option<Mapping>,
     state: Mutex<State>,
-    /// Nothing is written down any more: blocks end with this process.
+    /// Whether nothing is written down any more, so that blocks end with this process.
     is_private: AtomicBool,
 }
 
@@ -52,10 +52,10 @@ struct Inner {
 struct State {
     extents: Vec<Mapping>,
     free: Free,
-    /// Blocks that may be reused once what is known has been written down.
+    /// Blocks that may be reused once everything that is known has been written down.
     given_back: Vec<Place>,
     serial: u64,
-    /// This process counts as killed: nothing is given back any more.
+    /// Whether this process counts as killed: nothing is given back any more.
     is_abandoned: bool,
 }
 
@@ -71,16 +71,16 @@ impl State {
     }
 }
 
-/// A block, which is its holder's alone. It goes back when this is dropped.
+/// A block, which only its holder may use. It is given back when this is dropped.
 #[derive(Debug)]
 pub struct Block {
     place: Place,
     arena: Arena,
 }
 
-// SAFETY: its memory belongs to no thread.
+// SAFETY: its memory is not tied to any thread.
 unsafe impl Send for Block {}
-// SAFETY: a shared reference reads bytes, or numbers, which are atomic.
+// SAFETY: through a shared reference, only bytes and atomic numbers are read.
 unsafe impl Sync for Block {}
 
 /// What a process that has ended was reading.
@@ -90,25 +90,25 @@ pub struct Reading {
     pub stream: u32,
     /// The first byte's position in it.
     pub position: u64,
-    /// Where that byte was to lie, beyond what the block is filled with.
+    /// Where that byte was to be put, counted from the end of what the block is filled with.
     pub offset: usize,
 }
 
 /// A block that an earlier process has left.
 #[derive(Debug)]
 pub struct Found {
-    /// The block, which is used again when this is dropped.
+    /// The block, which may be used again when this is dropped.
     pub block: Block,
     /// The number of its owner.
     pub owner: u64,
-    /// Blocks that were taken earlier have lower ones.
+    /// Its serial number: blocks that were taken earlier have lower ones.
     pub serial: u64,
     /// What was being read into it.
     pub reading: Option<Reading>,
 }
 
 impl Found {
-    /// Whether it was a queue's.
+    /// Whether it belonged to a queue.
     pub fn is_of_queue(&self) -> bool {
         self.owner == QUEUES
     }
@@ -133,10 +133,11 @@ impl Arena {
         Arena::from_file(mapping::file("causeway-blocks")?)
     }
 
-    /// Opens the arena in a file that an earlier process has filled; returns its blocks that have an owner.
+    /// Opens the arena in a file that an earlier process has filled; returns the blocks in it that have an
+    /// owner.
     ///
     /// # Errors
-    /// Those of fstat(2) and mmap(2); the file does not hold an arena.
+    /// Those of fstat(2) and mmap(2), or that the file does not contain an arena.
     pub fn open(file: OwnedFd) -> io::Result<(Arena, Vec<Found>)> {
         let length = nix::sys::stat::fstat(&file)?.st_size;
         let length = usize::try_from(length).unwrap_or(0).saturating_sub(PAGE);
@@ -177,7 +178,7 @@ impl Arena {
                 block,
             });
         }
-        // Those without an owner.
+        // Blocks without an owner can be used at once.
         arena.reclaim();
         found.sort_unstable_by_key(|found| found.serial);
         arena.state().serial = found.last().map_or(0, |found| found.serial);
@@ -194,7 +195,7 @@ impl Arena {
         })))
     }
 
-    /// The file's descriptor, by which another process opens it.
+    /// The file's descriptor, through which another process can open it.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.0.file.as_ref().map(AsRawFd::as_raw_fd)
     }
@@ -202,19 +203,19 @@ impl Arena {
     /// Another descriptor of the file.
     ///
     /// # Errors
-    /// Those of dup(2); there is no file.
+    /// Those of dup(2), or that there is no file.
     pub fn duplicate(&self) -> io::Result<OwnedFd> {
         let file = self.0.file.as_ref();
         file.ok_or(io::ErrorKind::NotFound)?.try_clone()
     }
 
-    /// Makes blocks end with this process: nobody writes down any more what is in them.
+    /// Makes blocks end with this process: from now on, nobody writes down what is in them.
     pub fn end_sharing(&self) {
         self.0.is_private.store(true, Ordering::Relaxed);
         self.reclaim();
     }
 
-    /// Makes this process change nothing more, as if it had been killed. For tests of what follows.
+    /// Makes this process change nothing more, as if it had been killed. This is for tests of what follows.
     pub fn abandon(&self) {
         self.state().is_abandoned = true;
     }
@@ -224,8 +225,8 @@ impl Arena {
         !self.0.is_private.load(Ordering::Relaxed)
     }
 
-    /// Gives an empty block to an owner, whose number is not 0. Where the file cannot grow, its memory is
-    /// this process's own, and ends with it.
+    /// Gives an empty block to an owner, whose number is not 0. If the file cannot grow, the block's memory
+    /// belongs to this process alone, and ends with it.
     pub fn block(&self, owner: u64) -> Block {
         let mut state = self.state();
         if state.free.is_empty() && self.extend(&mut state).is_err() {
@@ -246,7 +247,8 @@ impl Arena {
         block
     }
 
-    /// Blocks that were given back before may be used again, since what is known has been written down.
+    /// Allows blocks that were given back to be used again, because everything that is known has been written
+    /// down.
     pub fn reclaim(&self) {
         self.reclaim_at(Instant::now());
     }
@@ -281,7 +283,7 @@ impl Arena {
         if first >= MOST_SLOTS {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        // Fits: below MOST_SLOTS.
+        // The number fits: it is below MOST_SLOTS.
         let extent = Mapping::new(file.as_fd(), offset_of(first as u32), SLOTS * SLOT_BYTES)?;
         for slot in (0..SLOTS).rev() {
             state.free.put(Place {
@@ -311,49 +313,50 @@ impl Drop for Inner {
 }
 
 impl Block {
-    /// Names it, for a record: the next process finds it under this number.
+    /// Returns its number, for a record: the next process finds it under this number.
     pub fn id(&self) -> u32 {
         self.place.number
     }
 
     /// Lends all of its bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the block's bytes are its holder's alone.
+        // SAFETY: only the holder may use the block's bytes.
         unsafe { std::slice::from_raw_parts(self.place.begin.add(HEADER_BYTES).as_ptr(), BLOCK_BYTES) }
     }
 
     /// Lends all of its bytes to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the block's bytes are its holder's alone.
+        // SAFETY: only the holder may use the block's bytes.
         unsafe { std::slice::from_raw_parts_mut(self.place.begin.add(HEADER_BYTES).as_ptr(), BLOCK_BYTES) }
     }
 
-    /// How many of its bytes are good.
+    /// How many of its bytes are valid.
     pub fn filled(&self) -> usize {
         (self.number(FILLED).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
     }
 
-    /// Sets how many of its bytes are good.
+    /// Sets how many of its bytes are valid.
     pub fn set_filled(&mut self, filled: usize) {
         self.number(FILLED).store(filled as u64, Ordering::Release);
     }
 
-    /// How many of these, from the first on, are no longer needed.
+    /// How many of the valid bytes, from the first one on, are no longer needed.
     pub fn done(&self) -> usize {
         (self.number(DONE).load(Ordering::Acquire) as usize).min(BLOCK_BYTES)
     }
 
-    /// Sets how many of them, from the first on, are no longer needed.
+    /// Sets how many of the valid bytes, from the first one on, are no longer needed.
     pub fn set_done(&mut self, done: usize) {
         self.number(DONE).store(done as u64, Ordering::Release);
     }
 
-    /// Notes that bytes of a stream, from this position on, are about to be read to where its good bytes end.
+    /// Notes that bytes of a stream, from this position on, are about to be read to the place where its valid
+    /// bytes end.
     pub fn note_reading(&mut self, stream: u32, position: u64) {
         let Some(front) = &self.arena.0.front else {
             return;
         };
-        // A process that finds the block's number finds the rest, too.
+        // A process that finds the block's number also finds the rest.
         front.number(0).store(0, Ordering::Release);
         self.number(STREAM).store(stream.into(), Ordering::Release);
         self.number(POSITION).store(position, Ordering::Release);
@@ -361,7 +364,7 @@ impl Block {
         front.number(0).store(number, Ordering::Release);
     }
 
-    /// Clears the note: the read was done, or was not.
+    /// Clears the note: the read was completed, or nothing was read.
     pub fn end_reading(&self) {
         if let Some(front) = &self.arena.0.front {
             front.number(0).store(0, Ordering::Release);
@@ -377,7 +380,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         let mut state = self.arena.state();
         if state.is_abandoned {
-            // The file is the next process's.
+            // The file now belongs to the next process.
         } else if self.arena.is_shared() && self.place.number != u32::MAX {
             state.given_back.push(self.place);
         } else {
@@ -452,7 +455,7 @@ mod tests {
             (10..13).for_each(|seconds| arena.reclaim_at(now + Duration::from_secs(seconds)));
             let Some(file) = arena.descriptor() else { continue };
             assert!(arena.state().extents.len() <= 4);
-            // SAFETY: the arena has it open.
+            // SAFETY: the arena has the file open.
             let stat = nix::sys::stat::fstat(unsafe { BorrowedFd::borrow_raw(file) }).unwrap();
             let kept = stat.st_blocks as usize * 512 / SLOT_BYTES;
             assert!(kept <= SPARE + 1, "{kept} blocks keep their memory");

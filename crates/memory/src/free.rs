@@ -1,25 +1,25 @@
 //! Blocks that may be used, and which of them keep their memory.
 //!
-//! To give memory back, and have the kernel find and clear it again, costs more than to copy a block's bytes.
-//! So blocks keep their memory while that many are needed again and again.
+//! Giving memory back, and having the kernel find and clear it again, costs more than copying a block's
+//! bytes. So blocks keep their memory as long as that many are needed again and again.
 
 use crate::place::Place;
 use std::time::{Duration, Instant};
 
-/// Free blocks that keep their memory in any case.
+/// Free blocks that always keep their memory.
 pub(crate) const SPARE: usize = 4;
 
-/// At this interval, blocks that were not needed meanwhile lose it.
+/// At this interval, blocks that were not needed meanwhile lose their memory.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Blocks that nobody has.
+/// Blocks that nobody uses.
 #[derive(Debug)]
 pub(crate) struct Free {
-    /// Blocks that keep their memory come last, the one that was given back last at the end.
+    /// Blocks that keep their memory come last; the one that was given back last is at the end.
     places: Vec<Place>,
-    /// How many do not keep it.
+    /// How many blocks do not keep their memory.
     cold: usize,
-    /// The fewest that kept it since the last check, and when that was.
+    /// The smallest number of blocks that kept their memory since the last check, and the time of that check.
     least_warm: usize,
     looked: Instant,
 }
@@ -38,7 +38,7 @@ impl Free {
         self.places.is_empty()
     }
 
-    /// Counts those that keep their memory.
+    /// Counts the blocks that keep their memory.
     pub(crate) fn warm(&self) -> usize {
         self.places.len() - self.cold
     }
@@ -60,7 +60,8 @@ impl Free {
         std::mem::take(&mut self.places)
     }
 
-    /// Blocks whose memory was not needed since the last check, if one is due. The caller gives it back.
+    /// Returns blocks whose memory was not needed since the last check, if a check is due. The caller gives
+    /// the memory back.
     pub(crate) fn idle(&mut self, now: Instant) -> &[Place] {
         let from = self.cold;
         if now.saturating_duration_since(self.looked) >= LOOK_EVERY {
@@ -86,7 +87,7 @@ mod tests {
             now += LOOK_EVERY;
             free.idle(now).len()
         };
-        // What has just come counts from now on.
+        // What has just been given back counts from now on.
         assert_eq!(idle(&mut free), 0);
         let lost = [(); 3].map(|()| {
             let taken: Vec<Place> = (0..70).filter_map(|_| free.take()).collect();

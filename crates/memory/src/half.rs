@@ -5,14 +5,14 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-/// The least room for records in a half. Small, so that they stay in a processor's cache.
+/// The least space for records in a half. It is small, so that they stay in a processor's cache.
 pub(crate) const SHORTEST: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Half {
     pub(crate) file: OwnedFd,
     pub(crate) mapping: Mapping,
-    /// Up to here it may have memory.
+    /// The offset up to which it may have memory.
     reached: usize,
 }
 
@@ -36,7 +36,7 @@ impl Half {
         self.mapping.number(number).store(value, Ordering::Release);
     }
 
-    /// Makes room up to byte `end`.
+    /// Makes space up to byte `end`.
     pub(crate) fn reach(&mut self, end: usize) -> io::Result<()> {
         if end > self.mapping.len() {
             let length = end.max(2 * self.mapping.len()).next_multiple_of(PAGE);
@@ -46,7 +46,7 @@ impl Half {
         Ok(())
     }
 
-    /// Gives back the memory behind offset `from`.
+    /// Gives back the memory from offset `from` on.
     pub(crate) fn give_back(&mut self, from: usize) {
         let from = from.next_multiple_of(PAGE);
         if self.reached > from {

@@ -3,10 +3,10 @@
 //! ```text
 //! half: [ page: committed length, round | record | record | ... ]     record: [ key, length | value ]
 //! ```
-//! Numbers of keys and lengths take as many bytes as they need: a gateway has several records for each
-//! stream. Records are appended; the last one with a key counts, and one without a value removes it. When a
-//! half has grown to several times its live records, those are copied into the other half. A commit is one
-//! store of a number: a process that is killed before it leaves the previous commit.
+//! Keys and lengths take as many bytes as they need, because a gateway has several records for each stream.
+//! Records are appended; the last one with a key counts, and one without a value removes the key. When a half
+//! has grown to several times the size of its live records, those are copied into the other half. A commit is
+//! a single store of a number: if a process is killed before it, the previous commit is left.
 
 use crate::half::{Half, SHORTEST};
 use crate::mapping::{self, PAGE};
@@ -17,27 +17,28 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// The round of the form that programs of state version 12 and before wrote, which is refused: read as this
-/// form, such a journal would be empty, and all that it holds would be lost in silence.
+/// Where programs of state version 12 and earlier had the round of a half. Such a journal is refused: read in
+/// the present form it would be empty, and everything in it would be silently lost.
 const EARLIER_ROUND: usize = 8;
 
 const COMMITTED: usize = 16;
 const ROUND: usize = 24;
 
-/// A half is copied once it is longer than `SHORTEST` and this many times as long as its live records.
+/// A half is copied once it is longer than `SHORTEST` and longer than its live records by this factor.
 const TIMES: usize = 4;
 
-/// How often the journal checks what memory it still needs: to write into memory that was given back costs
-/// twice.
+/// How often the journal checks which memory it still needs: writing to memory that was given back costs
+/// twice as much.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// It is quiet if no more than this was written since the last check. Then only live records are kept.
+/// The journal is quiet if no more than this was written since the last check. Then only live records keep
+/// their memory.
 const LITTLE: usize = 4096;
 
-/// The most bytes of live records; beyond, nothing is written down any more.
+/// The most bytes of live records; beyond that, nothing is written down any more.
 const MOST: usize = 1 << 30;
 
-/// Where the value of a record lies in the current half.
+/// Where the value of a record is in the current half.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
@@ -48,7 +49,7 @@ struct Place {
 
 impl Place {
     fn of(at: usize, head: &Head, value: &[u8]) -> Place {
-        // Neither is longer than what one journal may hold.
+        // Neither length is longer than one journal may be.
         Place {
             at: at + head.length,
             length: value.len() as u32,
@@ -60,29 +61,29 @@ impl Place {
         half.mapping.bytes(self.at, self.length as usize)
     }
 
-    /// The bytes that the record takes.
+    /// The bytes that the record takes up.
     fn bytes(self) -> usize {
         self.head as usize + self.length as usize
     }
 }
 
-/// The journal of one process at a time.
+/// The journal, which one process uses at a time.
 #[derive(Debug)]
 pub struct Journal {
     halves: [Half; 2],
-    /// The half that is written, and where its next record goes.
+    /// The half that is being written, and where its next record is put.
     current: usize,
     end: usize,
     index: HashMap<Key, Place>,
     /// Bytes of the live records.
     live: usize,
     scratch: Vec<u8>,
-    /// When needed memory was last checked; since then, the bytes that were written, and whether the other
-    /// half became the current one.
+    /// When the journal last checked which memory it needs; since then, the bytes that were written, and
+    /// whether the other half became the current one.
     looked: Option<Instant>,
     written: usize,
     has_changed: bool,
-    /// Nothing is written down any more, and why.
+    /// Why nothing is written down any more, if that is so.
     failed: Option<io::Error>,
 }
 
@@ -96,11 +97,11 @@ impl Journal {
         Journal::from_files([file()?, file()?])
     }
 
-    /// Opens the journal in the files that an earlier process has written, in the order of
+    /// Opens the journal in the files that an earlier process has written, given in the order of
     /// [`Journal::descriptors`]; returns the records of its last commit, by key.
     ///
     /// # Errors
-    /// Those of fstat(2) and mmap(2); what is committed cannot be read.
+    /// Those of fstat(2) and mmap(2), or that what was committed cannot be read.
     pub fn open(files: [OwnedFd; 2]) -> io::Result<(Journal, Vec<Record>)> {
         let mut journal = Journal::from_files(files)?;
         if journal.halves.iter().any(|half| half.get(EARLIER_ROUND) != 0) {
@@ -159,7 +160,7 @@ impl Journal {
         })
     }
 
-    /// The files' descriptors, by which another process opens it.
+    /// The files' descriptors, through which another process can open them.
     pub fn descriptors(&self) -> [RawFd; 2] {
         [0, 1].map(|half| self.halves[half].file.as_raw_fd())
     }
@@ -172,7 +173,7 @@ impl Journal {
         Ok([self.halves[0].file.try_clone()?, self.halves[1].file.try_clone()?])
     }
 
-    /// Writes a record down, unless it is the same as before.
+    /// Writes a record, unless it is the same as before.
     pub fn put(&mut self, key: Key, value: &impl Serialize) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
@@ -185,7 +186,7 @@ impl Journal {
         }
     }
 
-    /// Writes a record of these bytes down, unless it is the same as before.
+    /// Writes a record with these bytes, unless it is the same as before.
     pub fn put_bytes(&mut self, key: Key, value: &[u8]) {
         if let Some(place) = self.index.get(&key)
             && place.value(&self.halves[self.current]) == value
@@ -200,7 +201,7 @@ impl Journal {
         }
     }
 
-    /// Takes a record away.
+    /// Removes a record.
     pub fn remove(&mut self, key: Key) {
         if let Some(place) = self.index.remove(&key) {
             self.live -= place.bytes();
@@ -208,24 +209,24 @@ impl Journal {
         }
     }
 
-    /// Takes away all records.
+    /// Removes all records.
     pub fn clear(&mut self) {
         let keys: Vec<Key> = self.index.keys().copied().collect();
         keys.into_iter().for_each(|key| self.remove(key));
     }
 
-    /// Takes away all records of these kinds that an owner has.
+    /// Removes all records of these kinds that an owner has.
     pub fn remove_all(&mut self, kinds: std::ops::RangeInclusive<u8>, owner: u64) {
         let belongs_to_owner = |key: &&Key| key.owner == owner && kinds.contains(&key.kind);
         let keys: Vec<Key> = self.index.keys().filter(belongs_to_owner).copied().collect();
         keys.into_iter().for_each(|key| self.remove(key));
     }
 
-    /// Has the next process find what has been written down until `now`.
+    /// Makes the next process find what has been written until `now`.
     ///
     /// # Errors
-    /// There was no memory for it, or there is more than one journal may hold (`FileTooLarge`). Nothing is
-    /// written down any more. The next process finds the last commit, unless this one gives up.
+    /// There was no memory for it, or there is more than one journal may contain (`FileTooLarge`). Nothing is
+    /// written any more. The next process finds the last commit, unless this one gives up.
     pub fn commit(&mut self, now: Instant) -> io::Result<()> {
         let length = self.end - PAGE;
         if self.failed.is_none() && length > SHORTEST && length > TIMES * self.live {
@@ -245,8 +246,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Has the next process find nothing: what this one does from now on is not written down, and half of
-    /// what is known is worse than nothing.
+    /// Makes the next process find nothing: what this one does from now on is not written, and half of what
+    /// is known is worse than nothing.
     pub fn give_up(&self) {
         self.halves.iter().for_each(|half| half.set(COMMITTED, 0));
     }
@@ -255,7 +256,7 @@ impl Journal {
     fn look(&mut self) {
         let is_quiet = std::mem::take(&mut self.written) <= LITTLE;
         let rest = self.end - PAGE - self.live;
-        // Without memory for it, all stays as it is.
+        // If there is no memory for the other half, everything stays as it is.
         if is_quiet && rest > LITTLE.max(self.live / TIMES) && self.change_halves().is_err() {
             return;
         }
@@ -267,7 +268,7 @@ impl Journal {
         }
     }
 
-    /// Copies the live records into the other half, which counts from then on.
+    /// Copies the live records into the other half, which is the current one from then on.
     fn change_halves(&mut self) -> io::Result<()> {
         let [first, second] = &mut self.halves;
         let (from, to) = if self.current == 0 {
@@ -292,7 +293,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends a record and returns where it begins; `None` if there is no memory for it.
+    /// Appends a record, and returns where it begins; `None` if there is no memory for it.
     fn append(&mut self, head: &Head, value: &[u8]) -> Option<usize> {
         if self.failed.is_some() {
             return None;
@@ -353,7 +354,7 @@ mod tests {
                         known.retain(|key: &Key, _| key.owner != 3 || key.kind == 0);
                     }
                     4 if random.u8(0..20) == 0 => {
-                        // As if killed: the next one goes on from the commit.
+                        // This is as if the process had been killed: the next one goes on from the commit.
                         let (next, found) = again(&journal);
                         assert_eq!(found, committed, "seed {seed}, step {step}");
                         (journal, known) = (next, found);

@@ -1,9 +1,10 @@
-//! Memory that outlives the process which fills it, so that the next one can go on where that one was killed.
+//! Memory that outlives the process that fills it, so that the next process can go on where that one was
+//! killed.
 //!
 //! Two kinds, each in a file in memory (memfd_create(2)) whose descriptor both processes have: [`Arena`] has
-//! blocks for bytes that are on their way, some of them in a [`Queue`]; [`Journal`] has records of what is
-//! known. One process writes at a time. Whatever it was doing when it was killed, the next one finds whole
-//! frames in blocks and the records of the last commit.
+//! blocks for bytes in transit, some of them in a [`Queue`]; [`Journal`] has records of what is known. One
+//! process writes at a time. Whatever it was doing when it was killed, the next one finds whole frames in
+//! blocks and the records of the last commit.
 
 mod arena;
 mod free;

@@ -1,4 +1,4 @@
-//! Where a block lies: in a slot of a file, or in ordinary memory.
+//! Where a block is: in a slot of a file, or in ordinary memory.
 #![allow(unsafe_code)]
 
 use crate::mapping::PAGE;
@@ -20,13 +20,13 @@ pub(crate) struct Place {
     pub(crate) number: u32,
 }
 
-// SAFETY: an address belongs to no thread; whoever has it has the block.
+// SAFETY: an address is not tied to any thread; whoever has it has the block.
 unsafe impl Send for Place {}
 
 /// A number of a block's header.
 pub(crate) fn number<'a>(place: Place, index: usize) -> &'a AtomicU64 {
-    // SAFETY: it lies within the header, which is aligned and lasts as long as the arena; every bit pattern
-    // is a number.
+    // SAFETY: the number is within the header, which is aligned and lasts as long as the arena; every bit
+    // pattern is a number.
     unsafe { place.begin.cast::<AtomicU64>().add(index).as_ref() }
 }
 
@@ -34,7 +34,7 @@ fn layout() -> Layout {
     Layout::from_size_align(SLOT_BYTES, HEADER_BYTES).unwrap_or(Layout::new::<u64>())
 }
 
-/// A block of ordinary memory, whose number is that of none in a file.
+/// A block of ordinary memory, whose number no block in a file has.
 pub(crate) fn heap_block() -> Place {
     // SAFETY: the layout has a size.
     let begin = unsafe { alloc_zeroed(layout()) };
@@ -47,8 +47,8 @@ pub(crate) fn heap_block() -> Place {
     }
 }
 
-/// Ends one of these.
+/// Frees a block of ordinary memory.
 pub(crate) fn release(place: Place) {
-    // SAFETY: it comes from `heap_block`, and nobody has it any more.
+    // SAFETY: the memory comes from `heap_block`, and nobody uses it any more.
     unsafe { dealloc(place.begin.as_ptr(), layout()) };
 }

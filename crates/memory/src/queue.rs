@@ -5,7 +5,7 @@ use crate::place::BLOCK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 
-/// The first byte lies at `head` of the first block, `length` follow; no block is without one.
+/// The first byte is at `head` in the first block, and `length` bytes follow; no block is without one.
 #[derive(Debug)]
 pub struct Queue {
     arena: Arena,
@@ -14,7 +14,7 @@ pub struct Queue {
     length: usize,
 }
 
-/// Where the bytes of a queue lie.
+/// Where the bytes of a queue are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Places {
     blocks: Vec<u32>,
@@ -38,7 +38,7 @@ impl Queue {
         self.length
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -60,13 +60,13 @@ impl Queue {
         }
     }
 
-    /// The first bytes, as many as lie together.
+    /// The first bytes, as many as are contiguous.
     pub fn first(&self) -> &[u8] {
         let end = (self.head + self.length).min(BLOCK_BYTES);
         { self.blocks.front() }.map_or(&[], |first| &first.bytes()[self.head..end])
     }
 
-    /// Takes bytes off the front.
+    /// Removes bytes from the front.
     pub fn take(&mut self, count: usize) {
         let count = count.min(self.length);
         (self.head, self.length) = (self.head + count, self.length - count);
@@ -90,7 +90,7 @@ impl Queue {
         .unwrap_or_default()
     }
 
-    /// Where the bytes lie, for a record.
+    /// Where the bytes are, for a record.
     pub fn places(&self) -> Places {
         Places {
             blocks: self.blocks.iter().map(Block::id).collect(),
@@ -101,17 +101,18 @@ impl Queue {
 }
 
 impl Places {
-    /// How many bytes lie there.
+    /// How many bytes are there.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether none does.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Copies the bytes out of what an earlier process has left, by number; `None` if they are missing.
+    /// Copies the bytes out of the blocks that an earlier process left, by number; `None` if some are
+    /// missing.
     pub fn read(&self, found: &HashMap<u32, &Found>) -> Option<Vec<u8>> {
         let block = |number: &u32| {
             let found = found.get(number).filter(|found| found.owner == QUEUES)?;

@@ -1,6 +1,6 @@
 //! What names a record, and how one begins.
 
-/// A key and a length take at most this much.
+/// A key and a length take at most this many bytes.
 const MAX_HEAD: usize = 1 + 4 * 10;
 
 /// Names a record.
@@ -10,9 +10,9 @@ pub struct Key {
     pub kind: u8,
     /// The number of its owner.
     pub owner: u64,
-    /// Which of the owner's.
+    /// Which of the owner's things.
     pub id: u64,
-    /// Which part of that.
+    /// Which part of that thing.
     pub part: u64,
 }
 
@@ -28,7 +28,7 @@ impl Key {
     }
 }
 
-/// How a record begins: its key, and one more than the length of its value, or 0 for a removal.
+/// The beginning of a record: its key, and one more than the length of its value, or 0 for a removal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     bytes: [u8; MAX_HEAD],
@@ -48,7 +48,7 @@ impl Head {
         &self.bytes[..self.length]
     }
 
-    /// Reads one off the front: the key, the length of the value, and what follows.
+    /// Reads one from the front: returns the key, the length of the value, and what follows.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Key, Option<usize>, &[u8])> {
         let read = postcard::take_from_bytes::<(u8, u64, u64, u64, u64)>(bytes);
         let ((kind, owner, id, part, length), rest) = read.ok()?;

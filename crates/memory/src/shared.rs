@@ -1,13 +1,13 @@
 //! Numbers and a few bytes that two processes share.
 //!
-//! One process writes at a time. The other reads it when that one has ended, or reads single numbers.
+//! One process writes at a time. The other one reads after that has ended, or reads single numbers.
 
 use crate::mapping::{self, Mapping};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
 
-/// The numbers at its beginning, which are read and written whole.
+/// How many numbers are at the beginning; each is read and written as a whole.
 const NUMBERS: usize = 64;
 const NUMBERS_BYTES: usize = NUMBERS * size_of::<AtomicU64>();
 
@@ -16,7 +16,8 @@ const NUMBERS_BYTES: usize = NUMBERS * size_of::<AtomicU64>();
 pub struct SharedMemory(Mapping);
 
 impl SharedMemory {
-    /// Maps `bytes` bytes, zero at first, behind 64 numbers. Pages that nobody writes take no memory.
+    /// Maps `bytes` bytes, which are zero at first, after 64 numbers. Pages that nobody writes take no
+    /// memory.
     ///
     /// # Errors
     /// Those of memfd_create(2), ftruncate(2) and mmap(2).
@@ -32,7 +33,7 @@ impl SharedMemory {
         self.0.number(index * size_of::<AtomicU64>())
     }
 
-    /// Writes bytes at an offset behind the numbers; false where they do not fit.
+    /// Writes bytes at an offset after the numbers; false if they do not fit.
     pub fn write(&self, at: usize, bytes: &[u8]) -> bool {
         let places = self.0.atomic_bytes(NUMBERS_BYTES.saturating_add(at), bytes.len());
         let Some(places) = places else {
@@ -44,7 +45,7 @@ impl SharedMemory {
         true
     }
 
-    /// Reads `length` bytes at an offset behind the numbers; `None` if there are fewer.
+    /// Reads `length` bytes at an offset after the numbers; `None` if there are fewer.
     pub fn read(&self, at: usize, length: usize) -> Option<Vec<u8>> {
         let places = self.0.atomic_bytes(NUMBERS_BYTES.saturating_add(at), length)?;
         let load = |place: &std::sync::atomic::AtomicU8| place.load(std::sync::atomic::Ordering::Relaxed);

@@ -6,9 +6,9 @@ use crate::eager::Eager;
 /// Variables of an MPI.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ByHand {
-    /// Up to which size messages are sent without asking first, in bytes.
+    /// Variables for the size up to which messages are sent without asking first, with that size in bytes.
     pub limits: Vec<(&'static str, u64)>,
-    /// Names of those that set the buffers of sockets.
+    /// Names of the variables that set the buffers of sockets.
     pub buffers: &'static [&'static str],
 }
 

@@ -1,35 +1,36 @@
-//! Reads what mpirun's command line already says: how many ranks, which hosts. Pure.
+//! Reads what mpirun's command line already says: how many ranks, and which hosts. Pure.
 
 use crate::Mpi;
 use crate::options::{self, Given};
 use std::ffi::OsString;
 
-/// What was found.
+/// What a launcher's command line says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
-    /// Ranks of each program, as `:` separates them; `None` if no count is given.
+    /// Ranks of each program, if there are several separated by `:`; `None` if no count is given.
     pub ranks: Vec<Option<u32>>,
     /// The programs, as they are named.
     pub programs: Vec<OsString>,
-    /// The user names hosts, in whatever form.
+    /// Whether the user names hosts, in whatever form.
     pub names_hosts: bool,
     /// Hosts that the user names one by one.
     pub hosts: Vec<String>,
     /// The values of all options that name hosts: lists, and names of files.
     pub host_values: Vec<OsString>,
-    /// The user names hosts by their numbers in Causeway's list, as Open MPI's `+n0`.
+    /// Whether the user names hosts by their numbers in Causeway's list, like Open MPI's `+n0`.
     pub numbers_hosts: bool,
-    /// There may be more ranks than slots: the user says so, or the launcher is hydra, which never counts.
+    /// Whether there may be more ranks than slots: the user says so, or the launcher is hydra, which never
+    /// counts.
     pub allows_more_than_slots: bool,
-    /// The user says which address of this host the daemons call.
+    /// Whether the user says at which address of this host the daemons connect to it.
     pub names_own_host: bool,
-    /// No program is named, as with `mpirun --help`: nothing is started.
+    /// Whether no program is named, as with `mpirun --help`, so that nothing is started.
     pub starts_nothing: bool,
 }
 
 const COUNTS: &[&str] = &["n", "np", "c"];
 
-/// Ways to name hosts. Files of placements name them too.
+/// Options that name hosts. Files of placements name them, too.
 const HOSTS: &[&str] = &[
     "H",
     "host",
@@ -92,7 +93,8 @@ impl CommandLine {
         if COUNTS.contains(&name) && (name != "c" || mpi.is_open_mpi()) {
             *ranks = value.as_deref().and_then(|value| value.parse().ok());
         }
-        // The standard's -file, which Open MPI 5 takes and does not read, is Intel MPI's for hosts.
+        // The standard's -file, which Open MPI 5 accepts and does not read, names a file of hosts for Intel
+        // MPI.
         let is_number = |host: &str| host.starts_with("+n") || host.starts_with("+e");
         let are_numbers = mpi.is_open_mpi()
             && ["H", "host"].contains(&name)
@@ -102,7 +104,7 @@ impl CommandLine {
         self.numbers_hosts |= are_numbers;
         if ["H", "host", "hosts"].contains(&name) && !are_numbers {
             let hosts = value.as_deref().unwrap_or_default().split(',');
-            // A number of slots may follow. Addresses of IPv6 are no names.
+            // A number of slots may follow. IPv6 addresses are not names.
             let hosts = hosts.map(|host| host.split(':').next().unwrap_or_default());
             self.hosts
                 .extend(hosts.filter(|host| !host.is_empty()).map(str::to_owned));

@@ -24,7 +24,8 @@ struct Table {
     size: u64,
 }
 
-/// Kinds of relocations of which the loader writes a symbol's address to a slot, for objects of each machine.
+/// Kinds of relocations with which the loader writes a symbol's address to a slot, for the objects of each
+/// machine.
 const SLOTS: [(u16, [u32; 2]); 2] = [(62, [6, 7]), (183, [1025, 1026])];
 
 const HEADERS: u64 = 64;
@@ -44,9 +45,9 @@ pub struct Elf {
 
 #[derive(Clone, Copy)]
 enum Place {
-    /// Addresses are translated by the segments.
+    /// The ELF file itself: addresses are translated by the segments.
     File,
-    /// The loader has put it here.
+    /// In memory, at the address at which the loader has put it.
     Memory(u64),
 }
 
@@ -58,7 +59,7 @@ struct Segment {
 }
 
 impl Elf {
-    /// Reads a program or a library. `None` if it is no such file, asks the loader for nothing, or is
+    /// Reads a program or a library. `None` if it is not such a file, asks the loader for nothing, or is
     /// damaged.
     pub fn from_file(file: File) -> Option<Elf> {
         Elf::read(file, Place::File)
@@ -107,14 +108,14 @@ impl Elf {
         Some(elf)
     }
 
-    /// The libraries it asks the loader for.
+    /// The libraries that it asks the loader for.
     pub fn needed(&self) -> Vec<Vec<u8>> {
         let offsets = self.entries.iter().filter(|(name, _)| *name == NEEDED);
         offsets.filter_map(|(_, offset)| self.string(*offset)).collect()
     }
 
-    /// Where the loader has put the address of a function that this object calls, from where the object
-    /// begins: the same in every process. `None` if it does not call the function.
+    /// Where the loader has put the address of a function that this object calls, relative to the beginning
+    /// of the object: the same in every process. `None` if it does not call the function.
     pub fn slot(&self, function: &[u8]) -> Option<u64> {
         [CALLS, RELOCATIONS]
             .into_iter()
@@ -135,7 +136,8 @@ impl Elf {
             is_slot.then_some((u64::from(symbol), word(relocation, 0)?))
         };
         let found: Vec<(u64, u64)> = relocations.chunks_exact(24).filter_map(slot).collect();
-        // All at once: reads of another process's memory are not free, and there may be thousands.
+        // All symbols are read at once: reading another process's memory is not free, and there may be
+        // thousands.
         let last = found.iter().map(|(symbol, _)| *symbol).max()?;
         let symbols = self.bulk(symbols, 24 * (last + 1))?;
         let strings = self.bulk(self.address(STRINGS)?, self.entry(STRINGS_SIZE)?)?;
@@ -148,7 +150,7 @@ impl Elf {
         found.map(|(_, slot)| slot)
     }
 
-    /// Reads a table; no more of it than one may have.
+    /// Reads a table, but no more of it than a table may have.
     fn bulk(&self, address: u64, size: u64) -> Option<Vec<u8>> {
         let mut table = vec![0; usize::try_from(size.min(MOST_OF_A_TABLE)).ok()?];
         self.fill(address, &mut table)?;
@@ -160,7 +162,7 @@ impl Elf {
         found.map(|(_, value)| *value)
     }
 
-    /// An entry that is an address; the loader adds where it has put the object.
+    /// An entry that is an address, to which the loader adds the address of the object.
     fn address(&self, wanted: u64) -> Option<u64> {
         let value = self.entry(wanted)?;
         Some(match self.place {
@@ -253,7 +255,7 @@ mod tests {
                 elf.slot(b"connect");
             }
         };
-        // A small one.
+        // A small program.
         let bytes = fs::read("/bin/true").unwrap();
         for end in (0..bytes.len()).step_by(97) {
             read(&bytes[..end]);

@@ -1,8 +1,8 @@
-//! The variables that each MPI's launcher gets: tables, and nothing else. Pure.
+//! The variables that each MPI's launcher gets, as tables. Pure.
 //!
-//! A variable the user has set stays as it is, except those of [`starters`]; options on mpirun's command line
-//! win over the environment in every family. Launchers forward their environment whole, so every value suits
-//! every site.
+//! A variable that the user has set stays as it is, except those of [`starters`]; options on mpirun's command
+//! line take precedence over the environment in every family. Launchers forward their environment whole, so
+//! every value suits every site.
 
 use crate::Mpi;
 use crate::eager::Eager;
@@ -24,7 +24,7 @@ enum Value {
     AgentPath,
     /// The path of the host list.
     HostFile,
-    /// Messages up to this size are sent at once.
+    /// The size up to which messages are sent at once.
     EagerBytes,
     /// The same for UCX.
     UcxEagerBytes,
@@ -36,26 +36,26 @@ enum When {
     Always,
     /// Only if Causeway chooses the hosts.
     OwnHosts,
-    /// Only if the processes use IPv4: addresses of the other version, which the grid map need not know,
-    /// would be tried natively, and hang.
+    /// Only if the processes use IPv4: connections to addresses of the other version, which the grid map need
+    /// not contain, would be tried natively, and hang.
     Ipv4,
     /// Only if the processes use IPv6, for the same reason.
     Ipv6,
     /// Only if MPICH was built with both ofi and ucx.
     TwoNetmods,
-    /// What makes it faster: only if the link to another site is known, and the version was tested
-    /// (docs/settings.md).
+    /// Only if the link to another site is known, and the version was tested (docs/settings.md): this makes
+    /// the MPI faster.
     KnownLink,
 }
 
 /// The version of IP that the processes of a job use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ip {
-    /// What every site has, if it can be.
+    /// IPv4, which every site has if possible.
     V4,
-    /// If some site has nothing else.
+    /// IPv6, if some site has nothing else.
     V6,
-    /// If nobody knows which sites take part.
+    /// Either protocol, if it is not known which sites take part.
     Any,
 }
 
@@ -64,19 +64,19 @@ pub enum Ip {
 pub struct Facts<'a> {
     /// The causeway binary, at the same path at every site.
     pub causeway: &'a Path,
-    /// Replaces ssh if a path is wanted.
+    /// The program that replaces ssh if a path is wanted.
     pub agent: &'a Path,
     /// The host list; `None` if the user names hosts.
     pub host_file: Option<&'a Path>,
     /// The version of IP that the processes use.
     pub ip: Ip,
-    /// MPICH can use ofi and ucx.
+    /// Whether MPICH can use both ofi and ucx.
     pub two_netmods: bool,
-    /// See [`crate::eager`]; `None` leaves the MPI's own limit.
+    /// See [`crate::eager`]; `None` keeps the MPI's own limit.
     pub eager: Option<Eager>,
 }
 
-/// The settings that an MPI is to have.
+/// The settings for an MPI.
 fn all(mpi: Mpi, facts: &Facts) -> impl Iterator<Item = &'static Setting> {
     let tables: &'static [&'static [Setting]] = match mpi {
         Mpi::OpenMpi4 => &[OPEN_MPI_4, OPEN_MPI_TCP],
@@ -106,8 +106,8 @@ fn all(mpi: Mpi, facts: &Facts) -> impl Iterator<Item = &'static Setting> {
         })
 }
 
-/// Variables that say what starts processes on nodes, also by older names. That is the gateways' task, so a
-/// job's launcher gets none of the user's.
+/// Variables that say how to start processes on nodes, including older names. That is the gateways' task, so
+/// a job's launcher gets none that the user has set.
 pub fn starters(mpi: Mpi) -> &'static [&'static str] {
     match mpi {
         Mpi::OpenMpi4 => &[
@@ -159,7 +159,7 @@ pub fn left_alone(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec
     names.filter(|name| is_set(name)).collect()
 }
 
-/// The settings of an MPI, without those for which `is_set` holds.
+/// The settings for an MPI, without those for which `is_set` holds.
 pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, OsString)> {
     let bytes = |of: fn(&Eager) -> u64| facts.eager.as_ref().map_or(0, of).to_string().into();
     let value = |setting: &Setting| match setting.value {
@@ -187,9 +187,9 @@ fn rank_variable(mpi: Mpi) -> &'static str {
     }
 }
 
-/// Lists the settings that are for the launcher alone, as the shim removes them from ranks: the host list,
-/// and what replaces ssh. Launchers pass all on to ranks, where a launcher that a rank starts would take them
-/// for its own.
+/// Lists the settings that are only for the launcher, in the form in which the shim removes them from ranks:
+/// the host list, and what replaces ssh. Launchers pass all variables on to ranks, where a launcher that a
+/// rank starts would take them for its own.
 pub fn not_for_ranks(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> String {
     let is_of_the_launcher = |setting: &&Setting| {
         matches!(
@@ -213,7 +213,7 @@ const fn only(when: When, name: &'static str, value: Value) -> Setting {
     Setting { name, value, when }
 }
 
-/// What both versions of Open MPI are told of the ranks' connections.
+/// What both versions of Open MPI are told about the ranks' connections.
 const OPEN_MPI_TCP: &[Setting] = &[
     always("OMPI_MCA_pml", "ob1"),
     only(When::Ipv4, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
@@ -224,8 +224,8 @@ const OPEN_MPI_TCP: &[Setting] = &[
         "OMPI_MCA_btl_tcp_rndv_eager_limit",
         Value::EagerBytes,
     ),
-    // Open MPI allocates buffers of the eager limit's size in advance, 8 and then 32 at a time; two bound the
-    // memory.
+    // Open MPI allocates buffers of the eager limit's size in advance, 8 at first and then 32 at a time; two
+    // keep the memory within bounds.
     only(
         When::KnownLink,
         "OMPI_MCA_btl_tcp_free_list_num",
@@ -240,19 +240,19 @@ const OPEN_MPI_TCP: &[Setting] = &[
 
 const OPEN_MPI_4: &[Setting] = &[
     always("OMPI_MCA_plm", "rsh"),
-    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will
-    // not do.
+    // Every orted looks the agent up, too, and crashes if it is not found: a path that exists only during
+    // this run would not work.
     only(When::Always, "OMPI_MCA_plm_rsh_agent", Value::AgentCommand),
     // Every daemon is started from here: nodes need no way to start anything on each other.
     always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
-    // An orted that goes to the background leaves its session, and the session's end is what ends a job's
-    // processes; attached it also keeps its standard error.
+    // An orted that goes to the background leaves its session, and the end of the session is what ends a
+    // job's processes; if it stays attached, it also keeps its standard error.
     always("OMPI_MCA_orte_leave_session_attached", "1"),
-    // Attached sessions all last until the end, so there must be room for all of them (default 128).
+    // Attached sessions all last until the end, so there must be room for all of them (the default is 128).
     always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
     only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
-    // The list has as many slots as ranks, so that they are where Causeway places them. Without this,
-    // processes that the program spawns would find no slot.
+    // The list has as many slots as ranks, so that these are where Causeway places them. Without this
+    // setting, processes that the program spawns would find no slot.
     only(
         When::OwnHosts,
         "OMPI_MCA_rmaps_base_oversubscribe",
@@ -284,7 +284,7 @@ const OPEN_MPI_5: &[Setting] = &[
     // The other choice asks the kernel for a route to the peer, which the shim replaces.
     always("PRTE_MCA_prtereachable", "weighted"),
     always("OMPI_MCA_reachable", "weighted"),
-    // Private addresses of two sites are otherwise taken to be unreachable from each other.
+    // Otherwise, private addresses of two sites count as unreachable from each other.
     always("OMPI_MCA_opal_net_private_ipv4", "127.0.0.0/8"),
     always("OMPI_MCA_btl", "tcp,sm,self"),
     only(When::Ipv4, "PRTE_MCA_prte_disable_ipv6_family", Value::Text("1")),
@@ -295,25 +295,25 @@ const MPICH: &[Setting] = &[
     always("HYDRA_LAUNCHER", "ssh"),
     only(When::Always, "HYDRA_LAUNCHER_EXEC", Value::AgentPath),
     only(When::OwnHosts, "HYDRA_HOST_FILE", Value::HostFile),
-    // UCX from 1.20 on refuses peers for which the kernel has no route; ofi asks nobody.
+    // From version 1.20 on, UCX refuses peers for which the kernel has no route; ofi does not ask.
     only(When::TwoNetmods, "MPIR_CVAR_CH4_NETMOD", Value::Text("ofi")),
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     always("UCX_TLS", "tcp,self,sm"),
-    // libfabric's tcp provider sends at once whatever fits; UCX asks first from some kilobytes on.
+    // libfabric's tcp provider sends everything that fits at once; UCX asks first from some kilobytes on.
     only(When::KnownLink, "UCX_RNDV_THRESH", Value::UcxEagerBytes),
 ];
 
 const INTEL: &[Setting] = &[
     always("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
     only(When::Always, "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value::AgentPath),
-    // The host list goes on the command line, see `super::extra_arguments`.
+    // The host list is given on the command line, see `super::extra_arguments`.
     always("I_MPI_FABRICS", "shm:ofi"),
     always("I_MPI_OFI_PROVIDER", "tcp"),
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     only(When::KnownLink, "FI_OFI_RXM_BUFFER_SIZE", Value::RxmEagerBytes),
-    // Receive buffers are one pool for all peers, which otherwise have 128 each.
+    // One pool of receive buffers for all peers; otherwise, each peer has 128.
     only(When::KnownLink, "FI_OFI_RXM_USE_SRX", Value::Text("1")),
     only(When::KnownLink, "FI_OFI_RXM_MSG_RX_SIZE", Value::Text("32")),
 ];
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(off(Ip::V4), Some("6".into()));
         assert_eq!(off(Ip::V6), Some("4".into()));
         assert_eq!(off(Ip::Any), None);
-        // One version in a table alone: each variable is there once.
+        // In a table of a single version of IP, each variable occurs once.
         for ip in [Ip::V4, Ip::V6, Ip::Any] {
             let set = settings(Mpi::OpenMpi5, &Facts { ip, ..facts() }, |_| false);
             let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();

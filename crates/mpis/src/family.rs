@@ -1,21 +1,21 @@
-//! Which MPI a program was built for, by the libraries that it asks the loader for.
+//! Which MPI a program was built for, judging by the libraries that it asks the loader for.
 
 use crate::elf::Elf;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The binary interfaces for which launchers differ.
+/// The binary interfaces that need different launchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Open MPI's.
     OpenMpi,
-    /// MPICH's, and what has its binary interface.
+    /// MPICH's, and that of every MPI with the same binary interface.
     Mpich,
 }
 
 impl Family {
-    /// All of them.
+    /// Both families.
     pub const ALL: [Family; 2] = [Family::OpenMpi, Family::Mpich];
 
     /// Its usual name.
@@ -28,7 +28,8 @@ impl Family {
 
     /// Reads a program; `None` if it is a script, needs no MPI's library, or cannot be read.
     pub fn of(program: &Path) -> Option<Family> {
-        // A program may have the names of others in its data, as Causeway has; the loader's list tells.
+        // A program may contain the names of other MPIs in its data, as Causeway does; the loader's list
+        // decides.
         let needed = Elf::from_file(File::open(program).ok()?)?.needed();
         needed.iter().find_map(|name| Family::from_library(name))
     }
@@ -41,7 +42,7 @@ impl Family {
         }
     }
 
-    /// The word for its binary interface in names of files of Causeway's.
+    /// The word for its binary interface in the names of Causeway's files.
     pub fn interface(self) -> &'static str {
         match self {
             Family::OpenMpi => "openmpi",
@@ -49,7 +50,7 @@ impl Family {
         }
     }
 
-    /// What its library for C is called. Distributions give MPICH's another name.
+    /// The names of its library for C. Distributions give MPICH's another name.
     pub fn sonames(self) -> &'static [&'static str] {
         match self {
             Family::OpenMpi => &["libmpi.so.40"],
@@ -65,7 +66,7 @@ impl Family {
         }
     }
 
-    /// The type of Slurm's srun that meets its programs.
+    /// The type with which Slurm's srun connects its programs.
     pub fn srun_type(self) -> &'static str {
         match self {
             Family::OpenMpi => "pmix",
@@ -73,7 +74,7 @@ impl Family {
         }
     }
 
-    /// Launchers that start its programs, the surest first.
+    /// Launchers that start its programs, the most reliable first.
     pub fn launchers(self) -> &'static [&'static str] {
         match self {
             Family::OpenMpi => &["mpirun.openmpi", "mpirun", "mpiexec"],
@@ -93,7 +94,7 @@ impl Family {
     }
 }
 
-/// How the names of the libraries for C and Fortran begin.
+/// The beginnings of the names of the libraries for C and Fortran.
 const OPEN_MPI: &[&[u8]] = &[b"libmpi.so.40", b"libmpi_mpifh.so", b"libmpi_usempi"];
 const MPICH: &[&[u8]] = &[b"libmpich", b"libmpi.so.12", b"libmpifort.so.12"];
 
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn names_in_a_programs_data_are_no_libraries_of_it() {
-        // This very program has them, from the test above.
+        // This very program contains the names, from the test above.
         assert_eq!(Family::of(&std::env::current_exe().unwrap()), None);
         assert_eq!(Family::of(Path::new("/no/such")), None);
     }

@@ -1,4 +1,4 @@
-//! Names of launchers, and what they say of themselves.
+//! Names of launchers, and what they report about themselves.
 
 use crate::Mpi;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Names of launchers; Debian and others add the MPI's, as in `mpirun.openmpi`, and hydra its own.
 const NAMES: &[&str] = &["mpirun", "mpiexec", "orterun", "prterun"];
 
-/// Names in full, as users and distributions call them.
+/// Full names, as users and distributions write them.
 pub const USUAL: [&str; 6] = [
     "mpirun",
     "mpiexec",
@@ -17,7 +17,7 @@ pub const USUAL: [&str; 6] = [
     "prterun",
 ];
 
-/// What starts MPI programs and is not one itself.
+/// Programs that start MPI programs and are not MPI programs themselves.
 pub const STARTING: [&str; 12] = [
     "mpirun",
     "mpiexec",
@@ -67,7 +67,7 @@ pub fn recognise(text: &str) -> Option<(Mpi, String)> {
     after("(PRRTE)").map(|version| (Mpi::OpenMpi5, format!("PRRTE {version}")))
 }
 
-/// Whether what an MPICH's launcher says of itself has both ofi and ucx, as that from PyPI.
+/// Whether what an MPICH's launcher reports about itself has both ofi and ucx, like the one from PyPI.
 pub fn has_two_netmods(mpi: Mpi, text: &str) -> bool {
     let both = ["ch4:ucx,ofi", "ch4:ofi,ucx"];
     mpi == Mpi::Mpich && both.iter().any(|both| text.contains(both))

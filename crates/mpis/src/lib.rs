@@ -1,21 +1,21 @@
-//! Holds what is known of each MPI and its launcher, and nothing else: a row of a table for each, or a branch
-//! where behaviour differs. Nothing here runs a program.
+//! Facts about each MPI and its launcher: a row of a table for each, or a branch if behaviour differs.
+//! Nothing here runs a program.
 //!
-//! - [`Mpi`]: the families of launchers, a [`Row`] for each. `launchers`: their names, and what they say of
-//!   themselves.
+//! - [`Mpi`]: the families of launchers, with a [`Row`] for each. `launchers`: their names, and what they
+//!   report about themselves.
 //! - `by_hand`: what a careful user sets without Causeway.
 //! - `command_line`: what a launcher's command line says: ranks, hosts, programs.
-//! - `options`: what of a launcher's command line is an option, and what its value.
+//! - `options`: which words of a launcher's command line are options, and which are their values.
 //! - `environment`: the variables that a launcher gets. `eager`: the limits among them that depend on the
 //!   link.
-//! - `names`: what processes, daemons and the loader call things.
+//! - `names`: names that processes, daemons and the loader use.
 //! - `quoted`: a word of a command line that a shell reads.
-//! - `starting`: what starts a site's own part of a job, a batch system's command or a launcher.
-//! - `system_file`: what a distribution has set for all users, and Causeway undoes.
-//! - `versions`: which versions were seen to compute the same with all that.
+//! - `starting`: how a site's own part of a job is started, by a batch system's command or a launcher.
+//! - `system_file`: settings of a distribution for all users that Causeway undoes.
+//! - `versions`: which versions were seen to compute the same with all of this.
 //! - `family`: which MPI a program was built for, by the libraries that it asks for (`elf`).
 //!
-//! Depends on nothing of the project.
+//! This crate depends on nothing else in the project.
 
 pub mod by_hand;
 pub mod command_line;

@@ -1,4 +1,4 @@
-//! The families of launchers, a row for each.
+//! The families of launchers, with a row for each.
 
 use crate::family::Family;
 
@@ -15,10 +15,10 @@ pub enum Mpi {
     Intel,
 }
 
-/// How a launcher is told by which address its daemons reach it.
+/// How a launcher is told at which address its daemons can reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnHost {
-    /// It finds out by itself.
+    /// The launcher finds out by itself.
     Untold,
     /// This option takes the address.
     Address(&'static str),
@@ -26,15 +26,15 @@ pub enum OwnHost {
     Interface(&'static str),
 }
 
-/// In what a launcher and its MPI differ from others.
+/// How a launcher and its MPI differ from others.
 #[derive(Debug)]
 pub struct Row {
     /// Its usual name.
     pub name: &'static str,
-    /// What its programs are built for.
+    /// The interface that its programs are built for.
     pub family: Family,
     /// Libraries of collectives for its programs, the one with the wider handles first, so that no handle is
-    /// cut. In a program with another interface a library passes calls on.
+    /// cut. In a program with another interface, a library passes calls on.
     pub collectives: &'static [&'static str],
     /// The option by which a user names hosts.
     pub hosts_option: &'static str,
@@ -46,23 +46,23 @@ pub struct Row {
     pub host_list_option: Option<&'static str>,
     /// See [`OwnHost`].
     pub own_host: OwnHost,
-    /// The option that keeps its daemons in the sessions that have started them, if no variable does: a
-    /// session's end is what ends a job's processes.
+    /// The option that keeps its daemons in the sessions that have started them, if no variable does so: the
+    /// end of a session is what ends a job's processes.
     pub attached_option: Option<&'static str>,
-    /// Whether it takes hosts by addresses of IPv6, or names that stand for them.
+    /// Whether it accepts hosts given by IPv6 addresses, or by names that stand for them.
     pub speaks_ipv6: bool,
-    /// Whether its programs need the cure for UCX (mpi/ucx/).
+    /// Whether its programs need the workaround for UCX (mpi/ucx/).
     pub needs_ucx_cure: bool,
-    /// Whether it passes to the ranks only the variables that it is told to pass on.
+    /// Whether it passes only those variables to the ranks that it is told to pass.
     pub hands_on_named_variables: bool,
-    /// Whether it makes its ranks end at the first request. hydra passes the first one on to them, and
+    /// Whether it ends its ranks at the first request. hydra passes the first request on to them, and
     /// continues if they do.
     pub ends_at_first_request: bool,
-    /// Whether it continues when a node's part has ended too early.
+    /// Whether it continues if a node's part has ended too early.
     pub leaves_ends_of_nodes: bool,
-    /// Whether a file of the user's has its parameters.
+    /// Whether the user has a file with its parameters.
     pub has_parameter_file: bool,
-    /// Up to which size it sends without asking first, by default, for people.
+    /// The size up to which it sends without asking first by default, for people.
     pub usual_limit: &'static str,
 }
 
@@ -87,7 +87,7 @@ const OPEN_MPI_4: Row = Row {
 
 const OPEN_MPI_5: Row = Row {
     collectives: &["libcauseway_mpi_openmpi5.so"],
-    // Open MPI 5 also has a variable for it, and 6 (PRRTE 5) has this alone.
+    // Open MPI 5 also has a variable for this; 6 (PRRTE 5) has only this.
     attached_option: Some("--leave-session-attached"),
     ..OPEN_MPI_4
 };
@@ -102,7 +102,7 @@ const MPICH: Row = Row {
     host_list_option: None,
     own_host: OwnHost::Address("-localhost"),
     attached_option: None,
-    // It takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
+    // Open MPI takes `fd00:1::fd:4000` for a host fd00 (4.0.2, 5.0.2).
     speaks_ipv6: false,
     needs_ucx_cure: true,
     hands_on_named_variables: false,
@@ -114,9 +114,9 @@ const MPICH: Row = Row {
 
 const INTEL: Row = Row {
     name: "Intel MPI",
-    // Its variable takes names alone, and fills each host with as many ranks as it has cores.
+    // The launcher's variable accepts only names, and fills each host with as many ranks as it has cores.
     host_list_option: Some("-machinefile"),
-    // Its proxies do without an interface of that name.
+    // The launcher's proxies work without an interface of that name.
     own_host: OwnHost::Interface("-iface"),
     needs_ucx_cure: false,
     usual_limit: "16 kB, libfabric's own",
@@ -124,7 +124,7 @@ const INTEL: Row = Row {
 };
 
 impl Mpi {
-    /// All of them.
+    /// All MPIs.
     pub const ALL: [Mpi; 4] = [Mpi::OpenMpi4, Mpi::OpenMpi5, Mpi::Mpich, Mpi::Intel];
 
     /// See [`Row`].
@@ -142,7 +142,7 @@ impl Mpi {
         self.row().name
     }
 
-    /// A program that prints the name of its node, for a launcher of the MPI of that name.
+    /// A program that prints the name of its node, for a launcher of this MPI.
     pub fn hello(name: &str) -> &'static [&'static str] {
         // hydra passes its input on to the first rank. If that has already ended, SIGPIPE ends the launcher:
         // natively in 9 of 80 runs of hostname over two hosts.
@@ -152,7 +152,7 @@ impl Mpi {
         }
     }
 
-    /// Whether it is told by MCA parameters.
+    /// Whether it is configured by MCA parameters.
     pub(crate) fn is_open_mpi(self) -> bool {
         self.row().family == Family::OpenMpi
     }

@@ -1,8 +1,9 @@
 //! The options of each launcher, and which of the words after one are its values. Pure.
 //!
-//! A word taken for the program ends the options, and a program's own argument taken for an option gives the
-//! job other hosts or ranks. So every option is listed here with the number of its values. `launcher_tests`
-//! compares the tables with each launcher's own help and with what the launcher does.
+//! If a word is mistaken for the program, the options end there, and if a program's own argument is mistaken
+//! for an option, the job gets other hosts or ranks. So every option is listed here with the number of its
+//! values. `launcher_tests` compares the tables with each launcher's own help and with what the launcher
+//! does.
 
 use crate::Mpi;
 use std::ffi::{OsStr, OsString};
@@ -13,16 +14,16 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Given {
     /// Its name without dashes: hydra's in lower case, PRRTE's in full.
     pub name: String,
-    /// The word that it begins.
+    /// The number of the word in which it begins.
     pub at: usize,
-    /// Its values. There are fewer than it takes if the line ends before.
+    /// Its values. If the line ends too early, there are fewer than the option takes.
     pub values: Vec<Value>,
 }
 
-/// Where a value is: the rest of a word.
+/// Where a value is: the rest of this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
-    /// The word.
+    /// The number of the word.
     pub word: usize,
     /// The byte of that word at which the value begins: after `=`, or 0.
     pub from: usize,
@@ -36,7 +37,7 @@ impl Value {
 }
 
 impl Given {
-    /// Returns the number of the first word that is not the option's.
+    /// Returns the number of the first word after the option.
     pub fn end(&self) -> usize {
         self.values.last().map_or(self.at, |value| value.word) + 1
     }
@@ -83,7 +84,7 @@ impl Given {
             (false, false) => 0,
         };
         while self.values.len() < wanted && self.end() < words.len() {
-            // hydra takes NAME=VALUE for both.
+            // hydra accepts NAME=VALUE for both.
             let first = self.values.first().map(|value| value.of(words));
             if !mpi.is_open_mpi() && first.is_some_and(|first| first.as_bytes().contains(&b'=')) {
                 return;
@@ -96,7 +97,7 @@ impl Given {
     }
 }
 
-/// Whether an option says what starts processes on nodes.
+/// Whether an option says how to start processes on nodes.
 pub fn is_starter(mpi: Mpi, words: &[OsString], option: &Given) -> bool {
     let name = option.name.as_str();
     if mpi.is_open_mpi() {
@@ -106,7 +107,8 @@ pub fn is_starter(mpi: Mpi, words: &[OsString], option: &Given) -> bool {
     STARTER_OPTIONS.contains(&name)
 }
 
-/// The value of an option that is a list of variables for the ranks, as Open MPI's `--mca mca_base_env_list`.
+/// The value of an option that is a list of variables for the ranks, like Open MPI's `--mca
+/// mca_base_env_list`.
 pub fn list_of_variables(mpi: Mpi, words: &[OsString], option: &Given) -> Option<Value> {
     let is_parameter = mpi.is_open_mpi() && option.name.ends_with("mca");
     let is_list = option
@@ -118,7 +120,7 @@ pub fn list_of_variables(mpi: Mpi, words: &[OsString], option: &Given) -> Option
         .flatten()
 }
 
-/// Whether an option sets one variable of the ranks, by `NAME=VALUE` or by two values.
+/// Whether an option sets one variable of the ranks, as `NAME=VALUE` or in two values.
 pub fn sets_a_variable(mpi: Mpi, option: &Given) -> bool {
     let names: &[&str] = if mpi.is_open_mpi() {
         &["x"]
@@ -128,10 +130,10 @@ pub fn sets_a_variable(mpi: Mpi, option: &Given) -> bool {
     names.contains(&option.name.as_str())
 }
 
-/// The parameter by which Open MPI takes a list of variables for the ranks.
+/// Open MPI's parameter for a list of variables for the ranks.
 const VARIABLES_PARAMETER: &str = "mca_base_env_list";
 
-/// Parameters of Open MPI and PRRTE that say what starts processes on nodes, and the older names of these.
+/// Parameters of Open MPI and PRRTE that say how to start processes on nodes, including older names.
 const STARTER_PARAMETERS: &[&str] = &[
     "plm",
     "plm_rsh_agent",
@@ -142,7 +144,7 @@ const STARTER_PARAMETERS: &[&str] = &[
     "plm_ssh_args",
 ];
 
-/// hydra's options of the same meaning.
+/// hydra's options with the same meaning.
 const STARTER_OPTIONS: &[&str] = &[
     "launcher",
     "launcher-exec",
@@ -152,11 +154,11 @@ const STARTER_OPTIONS: &[&str] = &[
     "rmk",
 ];
 
-/// The name of an option, and where a value in the same word begins; `None` for another word.
+/// The name of an option, and where a value in the same word begins; `None` if the word is not an option.
 fn split(mpi: Mpi, word: &OsStr) -> Option<(String, Option<usize>)> {
     let bytes = word.as_bytes();
     let dashes = bytes.iter().take_while(|byte| **byte == b'-').count();
-    // Open MPI 4 knows one dash or two, and `=` as part of a name.
+    // Open MPI 4 accepts one dash or two, and takes `=` for a part of the name.
     let dashes = if mpi == Mpi::OpenMpi4 {
         dashes.min(2)
     } else {
@@ -176,7 +178,7 @@ fn split(mpi: Mpi, word: &OsStr) -> Option<(String, Option<usize>)> {
     Some((name, equals.map(|at| at + 1)))
 }
 
-/// PRRTE takes the beginning of a name if only one option begins so (getopt_long(3)).
+/// PRRTE accepts the beginning of a name if only one option begins with it (getopt_long(3)).
 fn in_full(name: String) -> String {
     let (valued, paired) = tables(Mpi::OpenMpi5);
     let all = || VALUED.iter().chain(valued).chain(paired).chain(FLAGS_OPEN_MPI_5);
@@ -204,7 +206,7 @@ fn tables(mpi: Mpi) -> (&'static [&'static str], &'static [&'static str]) {
 #[rustfmt::skip]
 const VALUED: &[&str] = &["n", "np", "wdir", "host", "hostfile", "machinefile", "bind-to", "map-by"];
 
-/// `mpirun --help all` of Open MPI 4.1.4.
+/// From `mpirun --help all` of Open MPI 4.1.4.
 #[rustfmt::skip]
 const VALUED_OPEN_MPI_4: &[&str] = &[
     "c", "N", "x", "H", "am", "app", "cf", "cartofile", "cpu-list", "cpu-set", "cpus-per-proc",
@@ -228,7 +230,7 @@ const VALUED_OPEN_MPI_5: &[&str] = &[
     "set-env", "unset-env", "app-prefix", "system-server",
 ];
 
-/// Options of PRRTE without a value that the beginning of a name could mean.
+/// Options of PRRTE without a value that the beginning of a name could also mean.
 const FLAGS_OPEN_MPI_5: &[&str] = &[
     "help",
     "version",
@@ -281,7 +283,7 @@ const FLAGS_OPEN_MPI_5: &[&str] = &[
     "set-sid",
 ];
 
-/// Parameters of Open MPI's layers, and variables that PRRTE takes in two words.
+/// Parameters of Open MPI's layers, and variables, for which PRRTE takes two words.
 const PAIRED_OPEN_MPI: &[&str] = &[
     "mca",
     "gmca",
@@ -325,7 +327,7 @@ mod launcher_tests;
 mod tests {
     use super::*;
 
-    /// Every option with its values, and the word that ends them.
+    /// Every option with its values, and the word that ends the options.
     fn parts(mpi: Mpi, line: &str) -> (Vec<(String, Vec<String>)>, Option<String>) {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let (given, end) = read(mpi, &words, 0);
@@ -384,7 +386,7 @@ mod tests {
     fn prrte_takes_the_beginning_of_a_name() {
         assert_eq!(parts(Mpi::OpenMpi5, "--map slot ./app"), one("map-by", &["slot"]));
         assert_eq!(parts(Mpi::OpenMpi5, "--oversub ./app"), one("oversubscribe", &[]));
-        // Two options begin so: the launcher refuses it.
+        // Two options begin like this, so the launcher refuses the word.
         assert_eq!(parts(Mpi::OpenMpi5, "--display-d ./app"), one("display-d", &[]));
     }
 

@@ -1,4 +1,4 @@
-//! The libraries that are preloaded into a job's processes, which are beside the causeway binary: their file
+//! The libraries that are preloaded into a job's processes, and are beside the causeway binary: their file
 //! names, and the loader's list of them and of the user's own.
 
 use crate::Mpi;
@@ -9,14 +9,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Sends connections between sites through the gateway.
+/// The library that sends connections between sites through the gateway.
 pub const SHIM: &str = "libcauseway_shim.so";
 
-/// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
-/// correctly; see mpi/ucx/.
+/// File name of the workaround for MPICH over UCX. Without it, that MPI may not end, and does not receive
+/// every datatype correctly; see mpi/ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
-/// Names all of them.
+/// The names of all libraries.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let collectives = Mpi::ALL
         .into_iter()
@@ -27,9 +27,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     [SHIM, UCX].into_iter().chain(collectives).chain(worlds)
 }
 
-/// Describes for a message what in a path cannot be passed to the loader, which splits LD_PRELOAD at blanks
-/// and colons and replaces what a dollar begins (ld.so(8)), or to a launcher, which splits the words of its
-/// agent at blanks and may remove quotes. `None` if the path can be passed.
+/// Says for a message what in a path cannot be passed to the loader or to a launcher; `None` if the path can
+/// be passed. The loader splits LD_PRELOAD at blanks and colons, and replaces what a dollar begins
+/// (ld.so(8)); a launcher splits the words of its agent at blanks, and may remove quotes.
 pub fn unsayable(path: &Path) -> Option<&'static str> {
     let text = path.to_string_lossy();
     text.chars().find_map(|character| match character {
@@ -41,11 +41,11 @@ pub fn unsayable(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// The value of LD_PRELOAD. A sanitizer's runtime comes first, since it refuses any other place. Then come
-/// Causeway's libraries, then what else the user preloads, and the collectives last: a tool that intercepts
-/// MPI calls (Score-P, mpiP, Darshan) sees those of the program, and passes them on.
+/// The value of LD_PRELOAD. A sanitizer's runtime comes first, because it accepts no other place. Then come
+/// Causeway's libraries, then what else the user preloads, and finally the collectives: so a tool that
+/// intercepts MPI calls (Score-P, mpiP, Darshan) sees those of the program, and passes them on.
 pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
-    // The loader takes blanks for colons (ld.so(8)).
+    // The loader treats blanks like colons (ld.so(8)).
     let present = present.unwrap_or_default().as_bytes();
     let present = present.split(|byte| matches!(byte, b':' | b' '));
     let present = present.filter(|entry| !entry.is_empty()).map(OsStr::from_bytes);
@@ -59,13 +59,14 @@ pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> O
     all.join(OsStr::new(":"))
 }
 
-/// The list of another site's host as this host has it. A site's own command takes libraries of ours that are
-/// not at that path from `here`, where this causeway is: accounts have other names at other sites, and so
-/// have homes. A launcher of several sites gives all of its ranks one list, so for its daemons nothing moves.
+/// The list from another site's host, for this host. A command that a site runs by itself takes libraries of
+/// ours that do not exist at their path from `here`, the directory of this causeway: accounts have other
+/// names at other sites, and so have home directories. A launcher for several sites gives all of its ranks
+/// one list, so for its daemons nothing changes.
 ///
 /// # Errors
-/// The first library of ours that is in neither place: ld.so only warns about it, once per process, and the
-/// job hangs.
+/// The first library of ours that exists in neither place: ld.so only warns about it, once for each process,
+/// and the job hangs.
 pub fn as_here(
     list: &OsStr,
     here: Option<&Path>,
@@ -100,8 +101,9 @@ fn is_sanitizer(library: &OsStr) -> bool {
 /// Options of AddressSanitizer.
 pub const ASAN_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// The user's options of AddressSanitizer with one more: without it the runtime of a program that is linked
-/// with it ends the program because a preloaded library comes before. `None` if the user has decided.
+/// The user's options of AddressSanitizer with one more. Without this option, the runtime of a program that
+/// is linked with AddressSanitizer ends the program, because a preloaded library comes before it. `None` if
+/// the user has decided.
 pub fn asan_options(present: Option<&OsStr>) -> Option<OsString> {
     let present = present.unwrap_or_default();
     if present.to_string_lossy().contains(LINK_ORDER) {

@@ -1,21 +1,21 @@
-//! What starts a site's own part of a job, if its gateway does not say: srun if there is Slurm, or a launcher
-//! of the program's MPI.
+//! How a site's own part of a job is started if its gateway does not say: with srun if there is Slurm, or
+//! with a launcher of the program's MPI.
 
 use crate::family::Family;
 
-/// Where Slurm's commands look for their configuration, beside SLURM_CONF: Debian's, the usual one, and the
-/// one that a node gets from slurmctld.
+/// Where Slurm's commands look for their configuration, besides SLURM_CONF: Debian's path, the usual one, and
+/// the one that a node gets from slurmctld.
 pub const SLURM: [&str; 3] = [
     "/etc/slurm/slurm.conf",
     "/usr/local/etc/slurm.conf",
     "/run/slurm/conf/slurm.conf",
 ];
 
-/// What starts a site's own part of a job, if its gateway does not say: a batch system's command, and
-/// launchers.
+/// The programs that start a site's own part of a job if its gateway does not say: a batch system's command,
+/// and launchers.
 pub const STARTERS: [&str; 5] = ["srun", "mpirun.openmpi", "mpiexec.hydra", "mpirun", "mpiexec"];
 
-/// Launchers for a program whose MPI is not known, the likeliest first.
+/// Launchers for a program whose MPI is not known, the most likely first.
 const OF_ANY: &[&str] = &["mpirun", "mpiexec", "mpiexec.hydra"];
 
 /// The facts that decide.
@@ -23,17 +23,17 @@ const OF_ANY: &[&str] = &["mpirun", "mpiexec", "mpiexec.hydra"];
 pub struct Here {
     /// The program's MPI, if it is known.
     pub mpi: Option<Family>,
-    /// No such program is on this host.
+    /// Whether this host has no such program.
     pub lacks_program: bool,
     /// Launchers in PATH.
     pub launchers: Vec<&'static str>,
-    /// Within an allocation.
+    /// Whether this is inside an allocation.
     pub is_allocated: bool,
-    /// Slurm is set up here.
+    /// Whether Slurm is configured here.
     pub has_slurm: bool,
-    /// The user has chosen how srun meets MPIs.
+    /// Whether the user has chosen how srun connects MPIs.
     pub names_type: bool,
-    /// What types srun can be told for MPIs; empty if it did not say.
+    /// The types for MPIs that srun accepts; empty if it did not report any.
     pub types: Vec<String>,
     /// The component of the heterogeneous allocation.
     pub component: Option<u32>,
@@ -44,7 +44,7 @@ impl Here {
         self.launchers.contains(&"srun") && (self.is_allocated || self.has_slurm)
     }
 
-    /// The type by which srun has to meet the program, if Causeway chooses it. Without one, srun takes the
+    /// The type with which srun must connect the program, if Causeway chooses it. Without one, srun uses the
     /// site's default, which is often none.
     fn wanted_type(&self) -> Option<&'static str> {
         self.mpi.filter(|_| !self.names_type).map(Family::srun_type)
@@ -64,10 +64,10 @@ pub fn srun_types(list: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The start, with {ranks}, and why.
+/// How to start the program, with {ranks}, and why.
 ///
 /// # Errors
-/// Nothing here starts it, in words.
+/// Nothing here can start the program; the error says so in words.
 pub fn choose(here: &Here) -> Result<(String, String), String> {
     let has = |name: &&&str| here.launchers.contains(*name);
     let (is_there, wanted) = (here.has_srun(), here.wanted_type());
@@ -130,7 +130,7 @@ mod tests {
             launchers: vec!["srun", "mpirun.openmpi", "mpirun"],
             ..Here::default()
         };
-        // Its commands alone do not make a Slurm.
+        // The commands alone do not mean that there is Slurm.
         assert_eq!(start(&here), "mpirun -n {ranks}");
         here.has_slurm = true;
         assert_eq!(start(&here), "srun -n {ranks} --mpi=pmi2");
@@ -159,7 +159,7 @@ mod tests {
             why.starts_with("srun --mpi=list has no pmix here, the program is"),
             "{why}"
         );
-        // Elsewhere it would start all on a login node.
+        // Elsewhere, it would start all of them on a login node.
         (here.is_allocated, here.has_slurm) = (false, true);
         let reason = choose(&here).unwrap_err();
         assert!(reason.contains("no pmix there; run in an allocation"), "{reason}");

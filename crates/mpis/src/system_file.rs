@@ -1,21 +1,21 @@
-//! What a distribution sets in a file for all of a host's users, and Causeway must undo. Pure.
+//! Settings that a distribution makes in a file for all of a host's users, and that Causeway must undo. Pure.
 //!
 //! Debian 14 builds Open MPI 6 with `btl_tcp_if_include=lo` in that file: it tests the package on a host
-//! without a network. Ranks on two nodes then have no way to each other, with Causeway or without it.
+//! without a network. Ranks on two nodes then cannot reach each other, with Causeway or without it.
 
 use crate::Mpi;
 use crate::family::Family;
 use std::ffi::OsString;
 
-/// Debian's parameters of Open MPI for all users.
+/// Debian's file of Open MPI parameters for all users.
 pub const OPEN_MPI: &str = "/etc/openmpi/openmpi-mca-params.conf";
 
-/// The variable that names the interfaces which ranks use, and the other one, which excludes it.
+/// The variable that names the interfaces that ranks use, and the other variable, which excludes it.
 const INTERFACES: &str = "OMPI_MCA_btl_tcp_if_include";
 const OTHERS: &str = "OMPI_MCA_btl_tcp_if_exclude";
 
-/// The variable that undoes a loopback interface which is alone in the text of the file; `None` if the user
-/// has named interfaces, in a variable or an option.
+/// The variable that undoes a loopback interface, if that is the only one in the text of the file; `None` if
+/// the user has named interfaces, in a variable or an option.
 pub fn taken_back(
     mpi: Mpi,
     file: &str,

@@ -1,17 +1,17 @@
 //! Knows which versions of MPI were seen to compute the same with everything that `causeway run` sets:
-//! `versions.toml` lists them and says how. Others get what makes them run. Pure.
+//! `versions.toml` lists them and says how. Others get only what they need to run. Pure.
 
 use crate::Mpi;
 use serde::Deserialize;
 use std::sync::OnceLock;
 
-/// Versions that were seen.
+/// A version that was seen to work.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
     mpi: String,
     series: Vec<String>,
-    /// What the data test was run with, and where it came from.
+    /// The programs with which the data test was run, and where the version came from.
     pub seen: Vec<String>,
     /// Arguments of the data test, which leave out defects of the MPI itself.
     pub data: String,
@@ -33,21 +33,21 @@ struct Table {
     faulty: Vec<Faulty>,
 }
 
-/// What the file says.
+/// The contents of the file.
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
-    // A unit test reads the same text: it is there at compile time.
+    // A unit test reads the same text, which is compiled in.
     TABLE.get_or_init(|| toml::from_str(include_str!("versions.toml")).unwrap_or_default())
 }
 
-/// What a version does wrong by itself, if that was seen.
+/// What a version itself computes wrong, if that was seen.
 pub fn fault(mpi: Mpi, version: &str) -> Option<&'static str> {
     let mut all = table().faulty.iter();
     let found = all.find(|faulty| faulty.mpi == mpi.name() && faulty.version == version)?;
     Some(&found.what)
 }
 
-/// The row of a version as its launcher tells it; `None` if no such version was seen.
+/// The row of a version, as its launcher reports it; `None` if no such version was seen.
 pub fn known(mpi: Mpi, version: &str) -> Option<&'static Version> {
     of(mpi).find(|row| row.series.iter().any(|series| is_of(version, series)))
 }
@@ -63,7 +63,8 @@ fn of(mpi: Mpi) -> impl Iterator<Item = &'static Version> {
     all.filter(move |row| row.mpi == mpi.name())
 }
 
-/// 4.1.4 is of 4.1; 4.10.1 is not, and neither is 4.1rc1, which nobody has seen.
+/// Whether a version belongs to a series: 4.1.4 belongs to 4.1; 4.10.1 does not, and neither does 4.1rc1,
+/// which nobody has tested.
 fn is_of(version: &str, series: &str) -> bool {
     let Some(rest) = version.strip_prefix(series) else {
         return false;

@@ -1,5 +1,5 @@
-//! One connection to another site, by a job of its own: what `causeway run` and a shim do. The far gateway
-//! knows by the job that what it connects to reads no preface.
+//! One connection to another site, in a job of its own: it does what `causeway run` and a shim do. From the
+//! job, the far gateway knows that the destination reads no preface.
 
 use crate::destination::DestinationError;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
@@ -11,10 +11,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A gateway of this site answers at once.
+/// How long this site's gateway may take, which answers at once.
 const GATEWAY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The far gateway gives a host ten seconds; the rest is for a path that has lost something.
+/// How long the far gateway may take: it gives a host ten seconds, and the rest is for a path that has lost
+/// something.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Why there is no connection, or why it ended.
@@ -29,22 +30,22 @@ pub enum ConnectError {
     /// The gateway's answer is not understood.
     #[error("cannot understand the gateway's answer: {0}")]
     Answer(String),
-    /// The other site takes no connection from here: its name, and why.
+    /// The other site accepts no connections from here: its name, and why.
     #[error("{0} takes no connection from here: {1}")]
     TakesNone(String, String),
-    /// A connection within this site.
+    /// A connection within this site failed.
     #[error("connect to {0}: {1}")]
     Native(SocketAddr, io::Error),
-    /// A connection to the own gateway.
+    /// A connection to this site's own gateway failed.
     #[error("connect to the gateway of this site at {0}: {1}")]
     Near(SocketAddr, io::Error),
-    /// The far gateway does not let users of this site connect there: destination, own site, far site.
+    /// The far gateway does not let users of this site connect there: destination, this site, far site.
     #[error(
         "connect to {0}: the gateway of {2} does not let users of {1} connect to it; to allow it, set connect_from = [\"{1}:{port}\"] in [accept] \
          of that gateway's configuration; if the address is not of a listed node, add it to addresses there, too", port = .0.port()
     )]
     NotAccepted(SocketAddr, String, String),
-    /// The far gateway did not reach the destination, which is at this site.
+    /// The far gateway could not reach the destination, which is at this site.
     #[error("connect to {0} at {1}: {why}", why = .2.text())]
     Refused(SocketAddr, String, Reason),
     /// The connection has ended.
@@ -52,7 +53,7 @@ pub enum ConnectError {
     Broken(SocketAddr, io::Error),
 }
 
-/// What this site's gateway knows of the sites.
+/// What this site's gateway knows about the sites.
 pub fn gateway_status() -> Result<Status, ConnectError> {
     match control::ask(&control::socket(), &Request::Status {})? {
         (Reply::Status(status), _) => Ok(*status),
@@ -112,7 +113,7 @@ pub fn through(
     let bytes = bytes.map_err(|error| near(io::Error::other(error)))?;
     stream.write_all(&bytes).map_err(near)?;
     stream.set_read_timeout(Some(VERDICT_DEADLINE)).map_err(near)?;
-    // For an unknown job there is only a verdict.
+    // For an unknown job, there is only a verdict.
     let mut proof = [0; ANSWER_BYTES];
     stream.read_exact(&mut proof).map_err(near)?;
     if proof != preface::answer(Sender::Gateway, &token, &nonce) {
@@ -134,8 +135,8 @@ pub fn through(
     }
 }
 
-/// Connects to this host's gateway from the address where it listens, which is the site's: the far gateway
-/// requires that.
+/// Connects to this host's gateway from the address at which it listens, which belongs to the site: the far
+/// gateway requires that.
 fn connect_at_home(gateway: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(gateway), Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(gateway.ip(), 0).into())?;

@@ -1,4 +1,4 @@
-//! Copies standard input into a connection and the connection to standard output, each to its own end.
+//! Copies standard input into a connection, and the connection to standard output, until each ends.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::thread;
 
-/// One read: what a stream's frames hold several times.
+/// Size of one read: several times what a frame of a stream holds.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Copies until both directions have ended; the end of one is passed on, and the other goes on.
@@ -16,7 +16,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub fn both_ways(stream: TcpStream) -> io::Result<()> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    // From here on `output` alone keeps it open, so that the reader sees its end.
+    // From here on, only `output` keeps the connection open, so that the reader sees its end.
     nix::unistd::dup2_stdout(File::options().write(true).open("/dev/null")?)?;
     carry(stream, input, output)
 }
@@ -34,13 +34,13 @@ fn carry(stream: TcpStream, input: impl Read + Send + 'static, output: impl Writ
     });
     match copy(&stream, output) {
         Ok(()) => sending.join().unwrap_or(Ok(())).or_else(gone),
-        // The connection is broken, or nobody reads what came: nobody needs what is still to be sent.
+        // The connection is broken, or nobody reads what arrives: then nobody needs what has yet to be sent.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// The far side closed both ways before it had read all: this is not our failure.
+/// Whether the far side closed both directions before it had read everything: this is not our failure.
 fn gone(error: io::Error) -> io::Result<()> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),
@@ -48,12 +48,12 @@ fn gone(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// The far side may have gone in the same moment, and then there is nothing to end.
+/// Ends what is sent. The far side may have gone at the same moment, and then there is nothing to end.
 fn end_half(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// Copies each piece at once: people type.
+/// Copies each piece at once, because people type.
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

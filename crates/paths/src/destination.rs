@@ -1,4 +1,4 @@
-//! Finds the site of a host that was typed, from what the gateway knows of the grid.
+//! Finds the site of a host that was typed, from what the gateway knows about the grid.
 
 use causeway_control::{SiteInfo, SiteStatus, Status};
 use std::net::{IpAddr, SocketAddr};
@@ -12,37 +12,37 @@ pub enum Destination {
     At {
         /// The other site.
         site: String,
-        /// The host there.
+        /// The address of the host there.
         address: SocketAddr,
-        /// Where this site's gateway takes connections, in the host's address family.
+        /// Where this site's gateway accepts connections, in the host's address family.
         gateway: SocketAddr,
     },
 }
 
-/// Why there is no way to a host.
+/// Why a host cannot be reached.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
-    /// It is in no site that is known.
+    /// The host is in no known site.
     #[error(
         "no site of the grid has {host}; give a node's name or address, as shown by 'causeway status --json'{unknown}"
     )]
     Nowhere {
         /// The host as it was typed.
         host: String,
-        /// Sites that have not said what they have.
+        /// Sites that have not announced what they have.
         unknown: String,
     },
-    /// More than one site has a node of that name.
+    /// More than one site has a node with that name.
     #[error(
         "nodes at several sites have the name {host}; give the address by which the grid knows the one you mean: {nodes}"
     )]
     Ambiguous {
         /// The host as it was typed.
         host: String,
-        /// Each one's address and site.
+        /// The address and the site of each.
         nodes: String,
     },
-    /// Nodes of other sites really have it, and nobody here can mean them by it.
+    /// Nodes of other sites have the address as their real one, and nobody here can mean them by it.
     #[error("only a site's own nodes use the address {address}; from here, the grid knows it as {known}")]
     Real {
         /// The address as it was typed.
@@ -50,14 +50,14 @@ pub enum DestinationError {
         /// Each virtual address and its site.
         known: String,
     },
-    /// Its site cannot be reached, or does not accept connections from here.
+    /// The host's site cannot be reached, or does not accept connections from here.
     #[error("{host} is at {site}, and {site} takes no connection from here: {why}")]
     Unusable {
         /// The host as it was typed.
         host: String,
-        /// Where it is.
+        /// The site at which it is.
         site: String,
-        /// What the gateway says.
+        /// The gateway's reason.
         why: String,
     },
     /// This site's gateway has no address of its family.
@@ -65,9 +65,9 @@ pub enum DestinationError {
         "{address} is at {site}, but this site's gateway listens on no address of that family; add one to [listen] lan"
     )]
     NoGateway {
-        /// The host's.
+        /// The address of the host.
         address: IpAddr,
-        /// Where it is.
+        /// The site to which the address belongs.
         site: String,
     },
 }
@@ -86,7 +86,7 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Destination, Desti
     let found: Vec<(&SiteStatus, &SiteInfo, IpAddr)> = found.collect();
     let (site, info, ip) = match found[..] {
         [] => return Err(nowhere(status, host)),
-        // For an address, the own site takes precedence: here it is a neighbour's.
+        // For an address, this site takes precedence: from here, it means a neighbour.
         [first] => first,
         [first, ..] if host.parse::<IpAddr>().is_ok() => {
             let own = found.iter().find(|(site, ..)| site.name == status.site);
@@ -133,8 +133,8 @@ pub fn find(status: &Status, host: &str, port: u16) -> Result<Destination, Desti
     }
 }
 
-/// The address, as the grid knows it, of a host of a site. At the own site, it may be asked for by its real
-/// one.
+/// The address, as the grid knows it, of a host of a site. At this site, the host may also be given by its
+/// real address.
 fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     if let Some(node) = info.nodes.iter().find(|node| node.name == host) {
         return Some(node.address);
@@ -245,8 +245,8 @@ mod tests {
         );
     }
 
-    /// Seen from lyon, whose addresses are its own alone: rennes and nancy have the same ones, and a node-1
-    /// each.
+    /// The grid as seen from lyon, whose addresses no other site has: rennes and nancy have the same ones,
+    /// and a node-1 each.
     fn overlap() -> Status {
         let mut status = status();
         for (at, site) in status.sites[..2].iter_mut().enumerate() {

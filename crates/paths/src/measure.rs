@@ -1,5 +1,5 @@
-//! Measures how fast a stream carries bytes to another site. They go to a sink that the far gateway starts,
-//! which says how many came.
+//! Measures how fast a stream carries bytes to another site. They are sent to a sink that the far gateway
+//! starts, which reports how many arrived.
 
 use crate::connection::{ConnectError, gateway_status, start_job, through};
 use crate::destination::{self, Destination};
@@ -11,30 +11,31 @@ use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// One write.
+/// Size of one write.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A path on which nothing moves for this long has no meaningful rate.
 const STILL: Duration = Duration::from_secs(30);
 
-/// More than the digits of any number of bytes.
+/// More bytes than the digits of any number take.
 const ANSWER_BYTES: u64 = 32;
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// Sent, and counted there.
+    /// Bytes that were sent, and counted at the far end.
     pub bytes: u64,
     /// Time from the first byte to the answer.
     pub seconds: f64,
-    /// Bytes over that time less one round trip: half for the bytes, half for the answer.
+    /// The rate: the bytes over that time less one round trip, half of it for the bytes and half for the
+    /// answer.
     pub rate_bits_per_second: f64,
 }
 
-/// Sends `bytes` to a site; `round_trip` is the least that was seen.
+/// Sends `bytes` to a site; `round_trip` is the shortest that was seen.
 ///
 /// # Errors
-/// In one sentence.
+/// The measurement failed; the error is a sentence.
 pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured, TextError> {
     let (stream, _job) = open(site).map_err(|error| error.to_string())?;
     let began = Instant::now();
@@ -46,7 +47,7 @@ pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured,
     Ok(measured(bytes, taken, round_trip))
 }
 
-/// The stream, and the job, with whose end the sink ends.
+/// The stream, and the connection of the job, with whose end the sink ends.
 fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
     let status = gateway_status()?;
     let found = status.sites.iter().find(|found| found.name == site);
@@ -71,7 +72,7 @@ fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
     Ok((stream, held))
 }
 
-/// Returns what the sink says.
+/// Sends the bytes, and returns what the sink reports.
 fn send(mut stream: TcpStream, bytes: u64) -> io::Result<String> {
     stream.set_write_timeout(Some(STILL))?;
     stream.set_read_timeout(Some(STILL))?;
@@ -90,7 +91,7 @@ fn send(mut stream: TcpStream, bytes: u64) -> io::Result<String> {
 }
 
 fn measured(bytes: u64, taken: Duration, round_trip: Duration) -> Measured {
-    // If the round trip has become shorter since, the result must not be negative.
+    // The round trip may have become shorter since, but the result must not be negative.
     let moving = taken.saturating_sub(round_trip).max(taken / 10);
     Measured {
         bytes,

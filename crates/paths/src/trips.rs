@@ -4,7 +4,8 @@ use causeway_control::Pong;
 use serde::Serialize;
 use std::fmt;
 
-/// Round trips kept for the median: three days of one a second. Later ones count for everything else.
+/// Round trips that are kept for the median: one a second for three days. Later ones count for everything
+/// else.
 const KEPT: usize = 1 << 18;
 
 /// Round trips so far.
@@ -15,21 +16,22 @@ pub struct Trips {
     received: u64,
     sum: f64,
     sum_of_squares: f64,
-    /// The shortest round trip, which knows the other clock best: its length and what it said of the clock.
+    /// The shortest round trip, which shows the other clock most exactly: its length, and what it says about
+    /// the clock.
     best: Option<(u64, i64)>,
     longest: f64,
 }
 
-/// What ping(8) prints last, and the clock.
+/// What ping(8) prints at the end, and the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
-    /// Asked.
+    /// Number of questions.
     pub sent: u64,
-    /// Answered.
+    /// Number of answers.
     pub received: u64,
     /// Share of those without an answer.
     pub loss: f64,
-    /// Times of the questions that were answered; `None` without any.
+    /// Times of the round trips that were answered; `None` if there were none.
     #[serde(flatten)]
     pub times: Option<Times>,
 }
@@ -37,21 +39,21 @@ pub struct Summary {
 /// Times of round trips in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Times {
-    /// The least.
+    /// The shortest.
     pub min_ms: f64,
     /// The mean.
     pub avg_ms: f64,
     /// The median: as many round trips were shorter as longer.
     pub median_ms: f64,
-    /// The greatest.
+    /// The longest.
     pub max_ms: f64,
     /// Standard deviation, as ping(8) counts it.
     pub mdev_ms: f64,
-    /// Mean difference between one and the next (RFC 3550 calls its running mean jitter).
+    /// Mean difference between one round trip and the next (RFC 3550 calls its running mean jitter).
     pub jitter_ms: f64,
     /// How far the other clock is ahead.
     pub clock_ahead_ms: f64,
-    /// How far that may be wrong.
+    /// How wrong that may be.
     pub clock_error_ms: f64,
 }
 
@@ -80,7 +82,7 @@ impl Trips {
         self.sent += 1;
     }
 
-    /// Summarises them.
+    /// Summarises the round trips.
     pub fn summary(&self) -> Summary {
         Summary {
             sent: self.sent,

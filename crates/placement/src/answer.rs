@@ -1,4 +1,4 @@
-//! What comes out: a placement with what is known of its quality, or why there is none.
+//! The result: a placement and what is known about its quality, or why there is none.
 
 use crate::model::{Job, Objective};
 use std::collections::BTreeSet;
@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 pub enum Outcome {
     /// The job can be placed this way.
     Placed(Placement),
-    /// It cannot be placed.
+    /// The job cannot be placed.
     Refused(Refusal),
     /// The budget was used up before a placement was found, or shown to be impossible.
     Undecided,
 }
 
-/// Where the ranks go.
+/// A placement of the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// For each group the index of its alternative that was chosen.
+    /// For each group, the index of the alternative that was chosen.
     pub alternatives: Vec<usize>,
     /// The shares of all groups, by group, site and class; none is empty.
     pub shares: Vec<Share>,
-    /// The objectives in the caller's order, with what was reached.
+    /// The objectives in the caller's order, with the values that were reached.
     pub reached: Vec<Reached>,
 }
 
@@ -38,7 +38,7 @@ pub struct Share {
     pub ranks: u32,
 }
 
-/// What a placement is worth by one objective.
+/// The value of a placement for one objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     /// The objective.
@@ -63,7 +63,8 @@ impl Reached {
     }
 }
 
-/// A requirement that a refusal can name. Groups are indices; it is meant for all alternatives of the group.
+/// A requirement that a refusal can name. Groups are given by index; a requirement means all alternatives of
+/// its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
     /// The group has its number of ranks.
@@ -74,7 +75,7 @@ pub enum Requirement {
     Features(usize),
     /// Its slots have this speed.
     Speed(usize),
-    /// It uses these sites only.
+    /// It uses only these sites.
     Sites(usize),
     /// The network between its ranks.
     Within(usize),
@@ -114,10 +115,11 @@ impl Requirement {
 /// Why a job cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Requirements that cannot hold together.
+    /// Requirements that cannot be met together.
     pub conflict: BTreeSet<Requirement>,
-    /// Every one of them is needed for the conflict. The budget may end before that is shown.
+    /// Whether every one of them is known to be needed for the conflict. The budget may end before that is
+    /// shown.
     pub is_irreducible: bool,
-    /// No smaller set conflicts; that is searched for only if it takes few questions.
+    /// Whether it is known that no smaller set conflicts; that is checked only if it takes few questions.
     pub is_smallest: bool,
 }

@@ -1,4 +1,4 @@
-//! What every placement of a node takes at least.
+//! Lower bounds for every placement of a node.
 
 use crate::forest::Forest;
 use crate::node::Node;
@@ -12,16 +12,16 @@ pub(crate) struct TimeBound {
     pub separate: u64,
     /// The longest work.
     pub compute: u64,
-    /// For each pair of groups with traffic.
+    /// The bound for each pair of groups with traffic.
     pub pairs: Vec<u64>,
-    /// By how much the total grows when a group is charged for a site: `[group * sites + site]`.
+    /// How much the total grows if a group is charged for a site: `[group * sites + site]`.
     pub raise: Vec<u64>,
-    /// For each pair and each of its two groups, what it takes if that group uses a site.
+    /// For each pair and each of its two groups, the traffic's time if that group uses a site.
     pub sides: Vec<[Vec<u64>; 2]>,
 }
 
 impl TimeBound {
-    /// The most that a pair's traffic may take in a node, if all together may take `limit`.
+    /// The most that a pair's traffic may take in a node if all traffic together may take `limit`.
     pub fn most(&self, node: &Node, limit: u64, pair: usize) -> u64 {
         let left = limit.saturating_sub(self.separate);
         node.pairs[pair].1.min(self.pairs[pair].saturating_add(left))
@@ -37,7 +37,7 @@ pub(crate) struct Bounds<'a> {
 
 impl Bounds<'_> {
     /// The least number of sites: the charged ones, and the largest others until there is room for each group
-    /// and for all together. `None` if there is no room.
+    /// and for all groups together. `None` if there is no room.
     pub fn sites(&self) -> Option<u64> {
         let groups = 0..self.tables.groups();
         let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;
@@ -56,7 +56,7 @@ impl Bounds<'_> {
         Some(most.max(self.enough(all, |site| total[site].min(self.tables.slots(site)))?))
     }
 
-    /// How many sites there must be, with the charged ones, for this many ranks.
+    /// How many sites there must be, including the charged ones, for this many ranks.
     fn enough(&self, ranks: u64, of: impl Fn(usize) -> u64) -> Option<u64> {
         let charged: u64 = members(self.node.charged).map(&of).sum();
         let mut left = ranks.saturating_sub(charged);
@@ -120,7 +120,7 @@ impl Bounds<'_> {
         bound
     }
 
-    /// A lower bound of the longest work, where each group takes its fastest classes.
+    /// A lower bound on the longest work, if each group uses its fastest classes.
     fn compute(&self) -> u64 {
         let least_work = |group: usize| {
             let choice = self.node.chosen(self.tables, group);
@@ -147,7 +147,7 @@ impl Bounds<'_> {
         least.max(self.node.slowest.0)
     }
 
-    /// For each site that a group may use, what the pair's traffic takes at least if it does.
+    /// For each site that a group may use, a lower bound on the pair's traffic if the group uses it.
     fn sides(&self, pair: &Pair, group: usize, other: usize) -> Vec<u64> {
         let mut sides = vec![u64::MAX; self.tables.sites];
         for site in members(self.node.allowed[group]) {
@@ -163,8 +163,8 @@ impl Bounds<'_> {
         sides
     }
 
-    /// What a pair's traffic takes at least at a site where not both groups can be, or are, and nowhere else:
-    /// one of them has another site then, and the other this or a third one.
+    /// A lower bound on a pair's traffic at a site if the two groups cannot be together on this site alone:
+    /// then one of them has another site, and the other has this or a third one.
     fn apart(&self, pair: &Pair, site: usize) -> u64 {
         let (one, other) = pair.groups;
         let ranks = |group: usize| self.node.chosen(self.tables, group).ranks;
@@ -183,7 +183,7 @@ impl Bounds<'_> {
             .map_or(0, |far| pair.cost[site * self.tables.sites + far])
     }
 
-    /// The worst path from a site to a group's ranks, if these are as near as there is room.
+    /// The worst path from a site to a group's ranks, if these are as near as there is room for them.
     fn spread(&self, pair: &Pair, site: usize, other: usize) -> u64 {
         let mut left = self.node.chosen(self.tables, other).ranks;
         for far in &pair.order[site] {
@@ -201,7 +201,8 @@ impl Bounds<'_> {
         if left == 0 { 0 } else { u64::MAX }
     }
 
-    /// A pair's bound by one of its groups: the worst of its charged sites, or else the best it may use.
+    /// A pair's bound from one of its groups: the worst of its charged sites, or otherwise the best that it
+    /// may use.
     fn least(&self, group: usize, sides: &[u64]) -> u64 {
         if self.node.chosen(self.tables, group).ranks == 0 {
             return 0;

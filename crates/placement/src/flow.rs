@@ -1,4 +1,4 @@
-//! Ranks of groups shared out over bins of slots: a transportation problem, solved exactly by shortest
+//! Distributes ranks of groups over bins of slots: a transportation problem, solved exactly by shortest
 //! augmenting paths (Ahuja, Magnanti, Orlin, Network Flows, section 9.7). All numbers are integers.
 
 /// Part of a class that ranks can be put in: one rank takes one slot.
@@ -22,7 +22,7 @@ pub(crate) struct Arc {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Transport {
     pub bins: Vec<Bin>,
-    /// For each group how many ranks, and where they may go.
+    /// For each group, how many ranks it has, and where they may be put.
     pub groups: Vec<(u64, Vec<Arc>)>,
 }
 
@@ -34,13 +34,13 @@ struct Ways {
     bin: Vec<i64>,
     /// The group and its arc by which a bin is reached.
     into_bin: Vec<(usize, usize)>,
-    /// The bin out of which a group is reached, and that group's arc to it.
+    /// The bin from which a group is reached, and that group's arc to it.
     into_group: Vec<(usize, usize)>,
 }
 
 impl Transport {
-    /// Places all ranks at the least total weight, or returns `None` if there is no room. The answer has the
-    /// ranks on each arc of each group.
+    /// Places all ranks at the least total weight, or returns `None` if there is no room. The answer contains
+    /// the ranks on each arc of each group.
     pub fn solve(&self) -> Option<Vec<Vec<u64>>> {
         let mut placed: Vec<Vec<u64>> = self.groups.iter().map(|(_, arcs)| vec![0; arcs.len()]).collect();
         let mut spare: Vec<u64> = self.bins.iter().map(|bin| bin.slots).collect();

@@ -1,31 +1,31 @@
-//! A lower bound of all traffic together, by dynamic programming. Every group has one of its sites as its
-//! *anchor*. Traffic of a pair takes at least what it takes between the anchors, and at least what it takes
-//! for each anchor by itself. Pairs that form a forest over the groups can be minimised exactly; any other
-//! pair counts by its own bound, and by what one of its anchors adds to that.
+//! A lower bound on the time of all traffic together, by dynamic programming. Every group has one of its
+//! sites as its *anchor*. The traffic of a pair takes at least as long as between the anchors, and at least
+//! as long as for each anchor by itself. Pairs that form a forest over the groups can be minimised exactly;
+//! any other pair counts by its own bound, plus what one of its anchors adds to that.
 
 use crate::node::Node;
 use crate::tables::{Tables, members};
 use crate::tree::Edge;
 
-/// What all traffic takes at least, in microseconds.
+/// A lower bound on the time of all traffic, in microseconds.
 pub(crate) struct Forest<'a> {
     pub tables: &'a Tables,
     pub node: &'a Node,
-    /// For each pair and each of its groups, what it takes if that group uses a site.
+    /// For each pair and each of its groups, the time if that group uses a site.
     pub sides: &'a [[Vec<u64>; 2]],
-    /// For each pair, what it takes at least.
+    /// For each pair, the least time.
     pub least: &'a [u64],
 }
 
 impl Forest<'_> {
-    /// The bound, and for each group and site that it may use, what the bound is if it does.
+    /// The bound; and, for each group and each site that it may use, the bound if it uses that site.
     pub fn bound(&self) -> (u64, Vec<u64>) {
         let sites = self.tables.sites;
         let (apart, own) = self.outside();
         let anchors: Vec<Vec<usize>> = (0..self.tables.groups())
             .map(|group| self.anchors(group))
             .collect();
-        // What a group's anchor costs together with all that is below it.
+        // The cost of a group's anchor, together with everything below it.
         let mut below = own;
         let mut up = vec![Vec::new(); self.tables.forest.len()];
         for (index, edge) in self.tables.forest.iter().enumerate().rev() {
@@ -43,7 +43,8 @@ impl Forest<'_> {
                 .min();
             total = total.saturating_add(least.unwrap_or(0));
         }
-        // From the root on, the same with all that is above it; so far without the other trees.
+        // Going from the root, each tree's costs get those of everything above; the other trees are not
+        // counted yet.
         let mut all = below;
         for (edge, up) in self.tables.forest.iter().zip(&up) {
             let mut above = all.clone();
@@ -77,7 +78,7 @@ impl Forest<'_> {
         all
     }
 
-    /// What pairs outside the forest take at least, and what each anchor adds to that.
+    /// The least time of the pairs outside the forest, and how much each anchor adds to it.
     fn outside(&self) -> (u64, Vec<u64>) {
         let sites = self.tables.sites;
         let mut own = vec![0_u64; self.tables.groups() * sites];
@@ -114,7 +115,8 @@ impl Forest<'_> {
         }
     }
 
-    /// For each site of one group of an edge, the least of what the other, `from`, and the edge cost.
+    /// For each site of one group of an edge, the least cost of the other group, given in `from`, and the
+    /// edge.
     fn message(&self, edge: &Edge, from: usize, anchors: &[usize], costs: &[u64]) -> Vec<u64> {
         let sites = self.tables.sites;
         let pair = &self.tables.pairs[edge.pair];

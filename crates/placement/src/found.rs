@@ -1,20 +1,20 @@
-//! A placement in numbers, and what it is worth.
+//! A placement in numbers, and its values.
 
 use crate::model::Objective;
 use crate::tables::{Sites, Tables, members};
 
-/// What a placement may take at most.
+/// The most that a placement may take.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// Predicted time, in microseconds.
     pub time: u64,
     pub cost: u64,
     pub sites: u64,
-    /// Whether the time matters at all: its bounds are expensive.
+    /// Whether the time matters at all: bounds on it are expensive.
     pub times: bool,
-    /// Whether the cost does.
+    /// Whether the cost matters.
     pub costs: bool,
-    /// Whether the number of sites does.
+    /// Whether the number of sites matters.
     pub counts: bool,
 }
 
@@ -30,7 +30,7 @@ impl Limits {
         }
     }
 
-    /// Says whether a placement takes no more.
+    /// Says whether a placement takes no more than this.
     pub fn allow(&self, found: &Found) -> bool {
         found.time.total <= self.time
             && found.cost <= self.cost
@@ -68,7 +68,7 @@ pub(crate) struct Times {
 /// Ranks of each group on each class.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    /// For each group the index of its choice.
+    /// For each group, the index of its choice.
     pub choice: Vec<usize>,
     /// The ranks, by group and class.
     pub ranks: Vec<Vec<u64>>,
@@ -127,7 +127,7 @@ impl Found {
         }
     }
 
-    /// Two uses of sites with a link that is not good enough: a group and a site, and another.
+    /// Two uses of sites whose link is not good enough: a group and a site, and another group and site.
     pub fn conflicts<'a>(&'a self, tables: &'a Tables) -> impl Iterator<Item = [(usize, usize); 2]> + 'a {
         let groups = self.used.len();
         let ends = (0..groups).flat_map(move |one| members(self.used[one]).map(move |site| (one, site)));
@@ -144,8 +144,8 @@ impl Found {
         self.overfull(tables).is_none() && self.conflicts(tables).next().is_none()
     }
 
-    /// The first class of which more nodes are used than there are: ranks that take more than a slot's share
-    /// of the memory share no node with another group's.
+    /// The first class of which more nodes are used than exist. Ranks that take more than a slot's share of
+    /// the memory do not share a node with another group's.
     pub fn overfull(&self, tables: &Tables) -> Option<usize> {
         (0..tables.classes.len()).find(|class| {
             let row = &tables.classes[*class];

@@ -8,7 +8,7 @@ use crate::search::Search;
 use crate::tables::Tables;
 use std::collections::BTreeSet;
 
-/// Steps for one attempt: most that succeed need fewer.
+/// Steps for one attempt: most attempts that succeed need fewer.
 const STEPS: u32 = 40;
 
 /// Improves a placement within the limits by one objective, until no attempt succeeds or the budget ends.
@@ -21,7 +21,7 @@ pub(crate) fn improve(
 ) {
     let attempts = attempts(tables);
     let mut since = 0;
-    // Both ways to split find something that the other one does not.
+    // Both ways of splitting find something that the other does not.
     let both = [false, true].map(|proves| attempts.iter().map(move |free| (free, proves)));
     for (free, proves) in both.into_iter().flatten().collect::<Vec<_>>().iter().cycle() {
         if since == 2 * attempts.len() {
@@ -52,8 +52,8 @@ pub(crate) fn improve(
     }
 }
 
-/// The groups that are placed anew together: each alone, any two, and each with those that it has traffic
-/// with.
+/// The groups that are placed anew together: each alone, any two, and each with the groups with which it has
+/// traffic.
 fn attempts(tables: &Tables) -> Vec<Vec<usize>> {
     let groups = tables.groups();
     let mut attempts: Vec<Vec<usize>> = (0..groups).map(|group| vec![group]).collect();
@@ -72,7 +72,7 @@ fn attempts(tables: &Tables) -> Vec<Vec<usize>> {
     attempts
 }
 
-/// The placements in which all other groups have the choices and sites that they have.
+/// The placements in which all other groups keep their choices and sites.
 fn around(tables: &Tables, found: &Found, free: &[usize]) -> Node {
     let mut node = Node::all(tables);
     for group in (0..tables.groups()).filter(|group| !free.contains(group)) {

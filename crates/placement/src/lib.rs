@@ -1,21 +1,22 @@
 //! Decides which nodes of which sites get the ranks of a job: every requirement is met, and then the caller's
-//! objectives are minimised, each among the placements that are best by those before it. Pure: no clock, no
-//! files.
+//! objectives are minimised one after the other, each among the placements that are best for those before it.
+//! Pure: no clock, no files.
 //!
 //! [`place`] is the only function to call. It answers with a placement, how good it is and how much better
-//! another might be; or with a smallest set of requirements that cannot hold together.
+//! another might be; or with a minimal set of requirements that cannot be met together.
 //!
 //! What a placement is:
 //!
-//! - The nodes are the job's alone, and its groups share them. Ranks that need at most a slot's share of
+//! - The nodes belong to the job alone, and its groups share them. Ranks that need at most a slot's share of
 //!   their node's memory share nodes with any others of that kind. Ranks that need more (*heavy* ones) get
-//!   nodes of their own, as many on each as its memory holds, where no other group has ranks. Mixing them on
-//!   one node may need fewer nodes than this; but whether a mixture fits would be another, harder problem.
-//! - A group may be spread over classes and sites. A requirement of the network holds for every two sites
-//!   over which the ranks in question are spread, also for those of one group.
+//!   nodes on which no other group has ranks, with as many ranks on each as its memory holds. Mixing them on
+//!   one node might need fewer nodes; but whether a mixture fits would be another, harder problem.
+//! - A group may be spread over classes and sites. A requirement on the network applies to every two sites
+//!   over which the ranks in question are spread, including those of one group.
 //! - Every two sites of the job need a link.
 //!
-//! src/search.rs says how it is found, and docs/decisions/0021-placement.md has what was measured.
+//! src/search.rs says how a placement is found, and docs/decisions/0021-placement.md contains the
+//! measurements.
 
 mod answer;
 mod bounds;
@@ -46,9 +47,9 @@ pub use model::{
     Resources, Site, Traffic,
 };
 
-/// How much of a budget is spent, in thousandths. It is asked before every step; when it says 1000 or more,
-/// the search ends with what it has. The same answers to these questions give the same placement, so a budget
-/// of steps ([`steps`]) makes it repeatable, and one of time does not.
+/// How much of a budget is spent, in thousandths. It is asked before every step; if it returns 1000 or more,
+/// the search ends with what it has. The same answers give the same placement, so a budget of steps
+/// ([`steps`]) makes the result repeatable, and a budget of time does not.
 pub type Spent<'a> = dyn FnMut() -> u32 + 'a;
 
 /// A budget of this many steps.
@@ -60,8 +61,8 @@ pub fn steps(limit: u64) -> impl FnMut() -> u32 {
     }
 }
 
-/// Places a job on the resources, best by the first objective, then by the next. The budget is shared among
-/// the objectives; a refusal is explained with what is left of it.
+/// Places a job on the resources: best for the first objective, then for the next. The objectives share the
+/// budget; what is left of it is used to explain a refusal.
 pub fn place(
     resources: &Resources,
     job: &Job,

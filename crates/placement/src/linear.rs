@@ -1,14 +1,14 @@
-//! Linear programs with a few dozen variables: whether rows can hold together, by the first phase of the
-//! simplex method with Bland's rule (Chvatal, Linear Programming, chapters 3 and 8). It computes in floating
-//! point: a caller that proves something by its answer checks that in integers.
+//! Linear programs with a few dozen variables: whether all rows can be satisfied at once, by the first phase
+//! of the simplex method with Bland's rule (Chvatal, Linear Programming, chapters 3 and 8). It computes in
+//! floating point: a caller that proves something with the answer must check it in integers.
 
-/// Less than this counts as zero.
+/// Anything smaller than this counts as zero.
 const NOTHING: f64 = 1e-9;
 
 /// Most pivots: Bland's rule terminates by itself, but rounding may prevent that.
 const PIVOTS: usize = 2000;
 
-/// A sum of variables and what it is compared with. No bound is negative.
+/// A sum of variables, and the bound with which it is compared. No bound is negative.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// Variables, each with its factor.
@@ -16,12 +16,13 @@ pub(crate) struct Row {
     pub bound: f64,
 }
 
-/// Whether sums can be at least, and others at most, what they are to be.
+/// Whether some sums can be at least, and others at most, their bounds.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// They can, with these values of the variables.
+    /// The bounds can be kept, with these values of the variables.
     Holds(Vec<f64>),
-    /// They cannot. For each of the latter rows, what one more unit of its bound would give.
+    /// The bounds cannot be kept. For each of the latter rows, this is what one more unit of its bound would
+    /// gain.
     Never(Vec<f64>),
     /// Too many pivots.
     Unknown,
@@ -30,7 +31,7 @@ pub(crate) enum Answer {
 /// A tableau: its last column has the bounds, its last row what is left to reach.
 struct Tableau {
     rows: Vec<Vec<f64>>,
-    /// The variable of each row but the last.
+    /// The variable of each row except the last.
     basis: Vec<usize>,
 }
 
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn rows_that_hold_together_have_values_and_others_a_reason() {
-        // Twice the first variable and the second are at least 8.
+        // Twice the first variable plus the second is at least 8.
         let least = [row(&[(0, 2.0), (1, 1.0)], 8.0)];
         let values = match decide(2, &least, &[row(&[(0, 1.0)], 3.0), row(&[(1, 1.0)], 2.0)]) {
             Answer::Holds(values) => values,

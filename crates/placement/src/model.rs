@@ -1,21 +1,21 @@
-//! What there is and what is asked for: sites with classes of equal nodes, and groups of ranks.
+//! The resources and the request: sites with classes of equal nodes, and groups of ranks.
 
 use std::collections::BTreeSet;
 
 /// Most sites that [`place`](crate::place) takes: a set of sites is one integer.
 pub const MAX_SITES: usize = 128;
 
-/// Most that all slots of a node may cost: costs of many nodes are added.
+/// The most that all slots of a node may cost: costs of many nodes are added up.
 pub const MAX_NODE_COST: u64 = 1 << 40;
 
 /// The resources that a job may get.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// The sites; elsewhere a site is its index here.
+    /// The sites; elsewhere, a site is an index into this list.
     pub sites: Vec<Site>,
-    /// Links between sites, at most one for two sites, in either order. Two sites without one cannot be in
-    /// the same job. A link from a site to itself describes the network inside; a site without one is taken
-    /// to meet every network requirement there, at no cost.
+    /// Links between sites, at most one for each two sites, in either order. Two sites without a link cannot
+    /// be in the same job. A link from a site to itself describes the network inside; if a site has none,
+    /// every network requirement inside it is assumed to be met, at no cost.
     pub links: Vec<Link>,
 }
 
@@ -39,39 +39,39 @@ pub struct Class {
     pub slots: u32,
     /// Memory of one node.
     pub memory_bytes: u64,
-    /// What its nodes have, in the words in which groups ask for it.
+    /// The features of its nodes, in the words with which groups ask for them.
     pub features: BTreeSet<String>,
     /// How fast a slot is, in thousandths of the speed for which a group's work is given.
     pub speed: u32,
-    /// In how many seconds its nodes can be had.
+    /// After how many seconds its nodes can be had.
     pub start_seconds: u64,
     /// What one slot costs, in any unit.
     pub cost: u64,
 }
 
-/// What a path between two sites is like, in both directions.
+/// The properties of a path between two sites, in both directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Link {
     /// Its ends, by index.
     pub sites: (usize, usize),
-    /// One way.
+    /// Latency in one direction.
     pub latency_us: u64,
-    /// What it carries.
+    /// Its bandwidth.
     pub bytes_per_second: u64,
-    /// Packets lost of a million.
+    /// Packets lost out of a million.
     pub loss_ppm: u32,
 }
 
 /// A job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its groups of ranks; elsewhere a group is its index here.
+    /// Its groups of ranks; elsewhere, a group is an index into this list.
     pub groups: Vec<Group>,
-    /// What the network between two groups must be like.
+    /// Requirements on the network between two groups.
     pub between: Vec<Between>,
-    /// What groups send each other: it makes the predicted time.
+    /// What groups send to each other, from which the time is predicted.
     pub traffic: Vec<Traffic>,
-    /// The latest start that will do.
+    /// The latest acceptable start.
     pub latest_start_seconds: Option<u64>,
 }
 
@@ -80,9 +80,9 @@ pub struct Job {
 pub struct Group {
     /// Its name, for messages.
     pub name: String,
-    /// One of these is chosen, by the objectives alone; among equals the first that is found.
+    /// One of these is chosen, only by the objectives; among equals, the first that is found.
     pub alternatives: Vec<Alternative>,
-    /// What the network between any two of its ranks must be like.
+    /// The requirement on the network between any two of its ranks.
     pub within: Option<Network>,
 }
 
@@ -103,46 +103,47 @@ pub struct Alternative {
     pub work_us: u64,
 }
 
-/// A requirement of a network path; `None` asks for nothing.
+/// A requirement on a network path; a bound that is `None` requires nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Network {
     /// Longest latency, one way.
     pub max_latency_us: Option<u64>,
     /// Least bandwidth.
     pub min_bytes_per_second: Option<u64>,
-    /// Most packets lost of a million.
+    /// Most packets lost out of a million.
     pub max_loss_ppm: Option<u32>,
 }
 
-/// A requirement of the network between two groups, in both directions.
+/// A requirement on the network between two groups, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Between {
     /// The groups, by index.
     pub groups: (usize, usize),
-    /// What every path between a site of the one and a site of the other must be like.
+    /// The requirement on every path between a site of the one and a site of the other.
     pub network: Network,
 }
 
-/// What two groups, or the ranks of one, wait for in the course of the job.
+/// What two groups, or the ranks of one, wait for during the job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// The groups, by index; twice the same for what goes on within one.
+    /// The groups, by index; twice the same index for traffic within one group.
     pub groups: (usize, usize),
     /// How often one waits for the other.
     pub round_trips: u64,
-    /// What crosses the path, one after the other.
+    /// Bytes that cross the path, one after the other.
     pub bytes: u64,
 }
 
 /// A figure to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
-    /// When the last of the used classes can be had, in seconds.
+    /// When the last of the classes used can be had, in seconds.
     Start,
-    /// The predicted time in microseconds: the longest work of a rank, and for each [`Traffic`] the cost over
-    /// the worst of the paths that it may take, one after the other.
+    /// The predicted time in microseconds: the longest work of a rank, plus, one after the other, the cost of
+    /// each [`Traffic`] over the worst of the paths that it may take.
     Time,
-    /// The price of all ranks; a rank that needs more than its share of a node's memory pays for that share.
+    /// The price of all ranks; a rank that needs more than a slot's share of a node's memory pays for the
+    /// share that it needs.
     Cost,
     /// How many sites are used.
     Sites,
@@ -181,7 +182,7 @@ impl Network {
 }
 
 impl Traffic {
-    /// How long it takes over a path, in microseconds, rounded up.
+    /// How long this takes over a path, in microseconds, rounded up.
     pub fn time_us(&self, link: &Link) -> u64 {
         let waits = self.round_trips.saturating_mul(2).saturating_mul(link.latency_us);
         let bits = u128::from(self.bytes) * 1_000_000;
@@ -191,7 +192,7 @@ impl Traffic {
 }
 
 impl Class {
-    /// How many ranks of this kind one node has room for.
+    /// How many ranks of this kind fit on one node.
     pub fn ranks_per_node(&self, memory_bytes: u64) -> u32 {
         let by_memory = self.memory_bytes.checked_div(memory_bytes).unwrap_or(u64::MAX);
         self.slots.min(u32::try_from(by_memory).unwrap_or(u32::MAX))

@@ -1,14 +1,14 @@
-//! Removes from a node what none of its placements can have, before ranks are shared out.
+//! Removes from a node what none of its placements can have, before ranks are distributed.
 
 use crate::bounds::{Bounds, TimeBound};
 use crate::found::Limits;
 use crate::node::Node;
 use crate::tables::{Sites, Tables, members};
 
-/// What follows from a node.
+/// The consequences of a node.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// Ranks of each group that fit on each site by themselves: `[group * sites + site]`.
+    /// Ranks of each group that fit on each site alone: `[group * sites + site]`.
     pub room: Vec<u64>,
     pub time: TimeBound,
     pub sites_used: u64,
@@ -52,7 +52,7 @@ impl Node {
 
     fn room(&self, tables: &Tables) -> Vec<u64> {
         let mut room = vec![0; tables.groups() * tables.sites];
-        // Ranks of groups that can be nowhere else.
+        // Ranks of groups that cannot be anywhere else.
         let mut taken = vec![0; tables.sites];
         let confined = |group: usize| self.allowed[group].count_ones() == 1;
         for group in (0..tables.groups()).filter(|group| confined(*group)) {
@@ -92,7 +92,7 @@ impl Node {
         Some(())
     }
 
-    /// Removes sites that leave another group, or the same, no room on sites with a good link.
+    /// Removes sites that leave another group, or the same one, no room on sites with a good link.
     fn keep_compatible(&mut self, tables: &Tables, room: &[u64]) -> Option<()> {
         let ranks: Vec<u64> = { 0..tables.groups() }
             .map(|group| self.chosen(tables, group).ranks)
@@ -153,8 +153,8 @@ impl Node {
         (time.compute <= self.slowest.1).then_some(())
     }
 
-    /// Removes sites that are too small for groups which would all have to be there, and nowhere else: paths
-    /// to other sites take more than their traffic may.
+    /// Removes sites that are too small for groups that would all have to be only there, because on paths to
+    /// other sites their traffic would take longer than allowed.
     fn keep_together(&mut self, tables: &Tables, limits: &Limits, time: &TimeBound) {
         let mosts: Vec<u64> = (0..tables.pairs.len())
             .map(|pair| time.most(self, limits.time, pair))

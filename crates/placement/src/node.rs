@@ -1,18 +1,19 @@
-//! A part of all placements: which sites each group may use, and which it is charged for.
+//! A part of all placements: which sites each group may use, and for which it is charged.
 //!
 //! A group that is charged for a site need not use it: a placement in which it does not costs at most as
-//! much, and is examined where the group may not use that site.
+//! much, and is examined in the part in which the group may not use that site.
 
 use crate::tables::{Choice, Sites, Tables, members};
 
-/// Whole nodes of a class that only one group uses, whose ranks need more than a slot's share of the memory.
+/// Whole nodes of a class that only one group uses, because its ranks need more than a slot's share of the
+/// memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Reserved {
     pub group: usize,
     pub class: usize,
     /// The least number of nodes.
     pub least: u64,
-    /// The most of them.
+    /// The most such nodes.
     pub most: u64,
 }
 
@@ -21,25 +22,25 @@ pub(crate) struct Node {
     /// Index of each group's choice. A group with several alternatives begins with the last choice, the
     /// easiest one, which means that none of them is chosen yet.
     pub choice: Vec<usize>,
-    /// For each group the sites that it may use.
+    /// For each group, the sites that it may use.
     pub allowed: Vec<Sites>,
-    /// For each group the sites that it is charged for.
+    /// For each group, the sites for which it is charged.
     pub needed: Vec<Sites>,
     /// Groups that are charged for being on several sites.
     pub spread: Vec<bool>,
-    /// Sites that the job is charged for.
+    /// Sites for which the job is charged.
     pub charged: Sites,
-    /// The least and the most that the longest work may take.
+    /// The least and the most time that the longest work may take.
     pub slowest: (u64, u64),
-    /// The least and the most that each pair's traffic may take.
+    /// The least and the most time that each pair's traffic may take.
     pub pairs: Vec<(u64, u64)>,
     pub reserved: Vec<Reserved>,
-    /// No placement in it is better.
+    /// A lower bound: no placement in it is better.
     pub bound: u64,
 }
 
 impl Node {
-    /// All placements.
+    /// The node with all placements.
     pub fn all(tables: &Tables) -> Node {
         let all = (0..tables.sites).fold(0, |set: Sites, site| set | 1 << site);
         let fits = |group: usize| {

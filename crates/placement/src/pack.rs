@@ -1,7 +1,8 @@
-//! Whether ranks have room on given sites: how many nodes of each class the groups get whose ranks need more
-//! than a slot's share of the memory, and slots of the other nodes for all others. Branch and bound over
-//! these numbers of nodes, with linear programs as bounds. That a program is infeasible is proved by prices
-//! of slots: at these prices the ranks pay more than all slots cost. That is checked in integers.
+//! Decides whether ranks have room on given sites: how many nodes of each class go to groups whose ranks need
+//! more than a slot's share of the memory, and how many slots of the other nodes go to all others. It uses
+//! branch and bound over these numbers of nodes, with linear programs as bounds. That a program is infeasible
+//! is proved by prices of slots: at these prices, the ranks pay more than all slots cost. This is checked in
+//! integers.
 
 use crate::flow::{Arc, Bin, Transport};
 use crate::found::Found;
@@ -13,7 +14,7 @@ use crate::tables::Tables;
 pub(crate) enum Packed {
     Into(Box<Found>),
     Never,
-    /// It is not decided.
+    /// Whether they have room could not be decided.
     Open,
 }
 
@@ -23,7 +24,7 @@ struct Use {
     class: usize,
     /// Ranks that fit on a node.
     fit: u64,
-    /// Whether it has these nodes to itself.
+    /// Whether the group has these nodes to itself.
     is_heavy: bool,
 }
 
@@ -34,7 +35,7 @@ struct Packing<'a> {
     uses: Vec<Use>,
 }
 
-/// The least and the most nodes of each use; only those of heavy ones count.
+/// The least and the most nodes of each use; only those of heavy uses count.
 type Ranges = Vec<(u64, u64)>;
 
 /// Packs the ranks of every group on the sites of its state, on classes that are fast enough.
@@ -88,7 +89,7 @@ impl Packing<'_> {
                 return Packed::Into(Box::new(found));
             }
             let Some((index, least)) = self.fraction(&ranges, &values) else {
-                // It is neither feasible nor provably infeasible: the precision is used up.
+                // It is neither feasible nor provably infeasible: the precision does not suffice.
                 return Packed::Open;
             };
             let (mut fewer, mut more) = (ranges.clone(), ranges);
@@ -100,7 +101,7 @@ impl Packing<'_> {
         Packed::Never
     }
 
-    /// Ranks or, of heavy uses, nodes beyond the least, as fractions. `None` if there is no room.
+    /// Ranks or, for heavy uses, nodes beyond the least, as fractions. `None` if there is no room.
     fn relaxed(&self, ranges: &Ranges) -> Option<Vec<f64>> {
         let classes = &self.tables.classes;
         let mut left: Vec<f64> = self.ranks.iter().map(|ranks| *ranks as f64).collect();
@@ -151,7 +152,7 @@ impl Packing<'_> {
         match decide(self.uses.len(), &at_least, &at_most) {
             Answer::Holds(values) => Some(values),
             Answer::Never(gains) if self.is_too_dear(ranges, &gains[..classes.len()]) => None,
-            // Nothing is known: it counts as feasible, with all zero.
+            // Nothing is known, so it counts as feasible, with all values zero.
             Answer::Never(_) | Answer::Unknown => Some(vec![0.0; self.uses.len()]),
         }
     }
@@ -236,8 +237,8 @@ impl Packing<'_> {
         Some(Found::new(self.tables, &self.choices, ranks))
     }
 
-    /// The heavy use whose number of nodes is farthest from an integer, or else the widest that is not
-    /// decided; and that number rounded down.
+    /// The heavy use whose number of nodes is farthest from an integer, or else the one with the widest range
+    /// left; and that number rounded down.
     fn fraction(&self, ranges: &Ranges, values: &[f64]) -> Option<(usize, u64)> {
         let open = { 0..values.len() }
             .filter(|index| self.uses[*index].is_heavy && ranges[*index].0 < ranges[*index].1);

@@ -1,5 +1,5 @@
-//! A part of all placements: with one value of the longest work, and some of the sets of sites on which
-//! each group could be.
+//! A part of all placements: those with one value of the longest work, in which each group is on one of
+//! certain sets of sites.
 
 use crate::model::Objective;
 use crate::tables::Sites;
@@ -10,11 +10,11 @@ const ROUNDS: u32 = 6;
 pub(crate) struct Part {
     /// Which of the relaxations it belongs to.
     pub relaxation: usize,
-    /// For each group the states in which it may be.
+    /// For each group, the states in which it may be.
     pub alive: Vec<Vec<usize>>,
-    /// Sites that the job is charged for.
+    /// Sites for which the job is charged.
     pub charged: Sites,
-    /// Prices of slots that gave its bound.
+    /// The prices of slots that gave its bound.
     pub prices: Vec<i64>,
     /// The least time.
     pub bound: i64,
@@ -25,7 +25,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Returns a lower bound of its placements.
+    /// Returns a lower bound on its placements.
     pub fn least(&self, objective: Objective) -> u64 {
         match objective {
             Objective::Sites => self.sites,
@@ -33,7 +33,7 @@ impl Part {
         }
     }
 
-    /// The part with these states only; `None` if a group has none.
+    /// The part with only these states; `None` if a group has none.
     pub fn with(&self, alive: Vec<Vec<usize>>) -> Option<Part> {
         alive.iter().all(|alive| !alive.is_empty()).then(|| Part {
             relaxation: self.relaxation,

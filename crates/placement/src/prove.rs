@@ -1,6 +1,6 @@
 //! Proves that no placement takes less time, or finds one: branch and bound over the sets of sites on which
-//! groups are. Its bounds consider that groups compete for slots, which those of [`crate::bounds`] hardly do;
-//! each of them costs far more.
+//! groups are. Its bounds take into account that groups compete for slots, which those of [`crate::bounds`]
+//! hardly do; but each of them costs far more.
 //!
 //! ```text
 //!     longest work ── states ── slots have prices ──┬── bound above the limit: closed
@@ -23,10 +23,10 @@ use crate::tables::{Sites, Tables};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many subgradient steps a part gets that nothing is known about.
+/// How many subgradient steps a part gets about which nothing is known.
 const FIRST_ROUNDS: u32 = 120;
 
-/// How many steps in a row may leave the bound as it is before the step size is halved.
+/// How many successive steps may leave the bound unchanged before the step size is halved.
 const PATIENCE: u32 = 2;
 
 /// A full step, in the units of the step size.
@@ -55,8 +55,8 @@ enum Ended {
     Split(Vec<Part>),
 }
 
-/// Searches for a placement with less of an objective, the time or the number of sites, and returns a lower
-/// bound. For a job with too many sets of sites, it proves nothing.
+/// Searches for a placement that is better for an objective, the time or the number of sites, and returns a
+/// lower bound. If the job has too many sets of sites, it proves nothing.
 pub(crate) fn prove(
     tables: &Tables,
     limits: &Limits,
@@ -87,7 +87,7 @@ pub(crate) fn prove(
 }
 
 impl<'a> Proof<'a> {
-    /// A part for each value that the longest work can have; `None` if there is too much of it.
+    /// A part for each value that the longest work can have; `None` if there are too many.
     fn parts(&mut self, may_go_on: &mut dyn FnMut() -> bool) -> Option<Vec<Part>> {
         let rows = { self.tables.choices.iter().flatten() }
             .flat_map(|choice| choice.fit.iter().zip(&choice.compute));
@@ -132,7 +132,8 @@ impl<'a> Proof<'a> {
         Some(parts)
     }
 
-    /// Examines the part with the least bound, of several the newest, until none is left or the budget ends.
+    /// Examines the part with the least bound, and among equals the newest, until none is left or the budget
+    /// ends.
     fn run(&mut self, parts: Vec<Part>, may_go_on: &mut dyn FnMut() -> bool) -> u64 {
         let mut open = BTreeMap::new();
         let mut count: u64 = 0;
@@ -256,8 +257,8 @@ impl<'a> Proof<'a> {
             .map(|class| (class.nodes * class.slots) as i64)
     }
 
-    /// Takes a subgradient step (Polyak) towards a bound above the limit: what is overloaded becomes dearer,
-    /// the rest cheaper. Returns whether anything changes.
+    /// Takes a subgradient step (Polyak) towards a bound above the limit: overloaded classes become dearer,
+    /// the others cheaper. Returns whether anything changes.
     fn adjust_prices(&self, prices: &mut [i64], priced: &Priced, step: i128) -> bool {
         let over: Vec<i128> = { self.slots().zip(&priced.taken).zip(&*prices) }
             .map(|((slots, taken), price)| {
@@ -276,7 +277,7 @@ impl<'a> Proof<'a> {
         is_changed
     }
 
-    /// Makes what prices led to the incumbent if it is a placement within the limits.
+    /// If what the prices led to is a placement within the limits, makes it the incumbent.
     fn attempt(&mut self, relaxation: usize, priced: &Priced) {
         if self
             .slots()
@@ -293,8 +294,8 @@ impl<'a> Proof<'a> {
         self.adopt(found);
     }
 
-    /// Tests whether the best states of a part make a placement: prices may have put too much on a class, and
-    /// there may be room elsewhere.
+    /// Tests whether the best states of a part make a placement: prices may have put too much on one class
+    /// while there is room elsewhere.
     fn attempt_best(&mut self, part: &Part, best: &[usize], may_go_on: &mut dyn FnMut() -> bool) {
         let mut steps = 0;
         if self.are_few(part.relaxation, best) && self.takes(part.relaxation, best) <= self.limits.time {
@@ -324,7 +325,7 @@ impl<'a> Proof<'a> {
                 }
             }
         }
-        // There is room, but that way it is too dear, or on too many sites.
+        // There is room, but the result is too dear, or uses too many sites.
         let mut node = Node::all(self.tables);
         for (group, state) in self.chosen(part.relaxation, &best).enumerate() {
             node.allowed[group] &= state.sites;

@@ -1,5 +1,5 @@
-//! Why a job cannot be placed: a set of requirements that cannot hold together, and none of which can be left
-//! out. It is found by leaving one after the other out; then smaller sets are tried, if they are few.
+//! Why a job cannot be placed: a set of requirements that cannot be met together, and none of which can be
+//! left out. It is found by leaving out one after the other; then smaller sets are tried, if there are few.
 
 use crate::Spent;
 use crate::answer::{Refusal, Requirement};
@@ -9,10 +9,10 @@ use crate::search::Search;
 use crate::tables::{Scope, Tables};
 use std::collections::BTreeSet;
 
-/// Most sets that are tried to find a smaller one than leaving out has found.
+/// Most sets that are tried in order to find a smaller one than leaving out has found.
 const MAX_TRIED: usize = 2000;
 
-/// Explains why a job, which was found to be impossible, is so.
+/// Explains why a job that was found to be impossible is so.
 pub(crate) fn explain(resources: &Resources, job: &Job, spent: &mut Spent) -> Refusal {
     let all = all(job);
     let mut asker = Asker {
@@ -23,7 +23,8 @@ pub(crate) fn explain(resources: &Resources, job: &Job, spent: &mut Spent) -> Re
         is_sure: true,
     };
     let mut conflict = all.clone();
-    // What is left out first is named least: a user thinks of ranks and memory before networks.
+    // What is left out first is the least likely to be named: a user thinks of ranks and memory before
+    // networks.
     for requirement in all.iter().rev() {
         if !conflict.remove(requirement) {
             continue;
@@ -73,7 +74,7 @@ struct Asker<'a, 'b> {
 }
 
 impl Asker<'_, '_> {
-    /// Says whether these requirements cannot hold together; not if the budget ends before that is known.
+    /// Says whether these requirements cannot be met together; false if the budget ends before that is known.
     fn conflicts(&mut self, these: &BTreeSet<Requirement>) -> bool {
         if (self.spent)() >= 1000 {
             self.is_sure = false;
@@ -91,8 +92,7 @@ impl Asker<'_, '_> {
         ended.best.is_none() && ended.open.is_none()
     }
 
-    /// Looks for a conflict of fewer than `than` requirements. Returns, too, whether all such sets were
-    /// tried.
+    /// Looks for a conflict of fewer than `than` requirements. Also returns whether all such sets were tried.
     fn smaller(&mut self, than: usize) -> (Option<BTreeSet<Requirement>>, bool) {
         let all: Vec<Requirement> = self.all.iter().copied().collect();
         let mut tried = 0;
@@ -121,7 +121,7 @@ impl Asker<'_, '_> {
     }
 }
 
-/// Says whether each requirement can matter: one of a group matters only with the group's ranks.
+/// Says whether each requirement can matter: one about a group matters only together with the group's ranks.
 fn means_something(these: &BTreeSet<Requirement>) -> bool {
     let has = |group: usize| these.contains(&Requirement::Ranks(group));
     these.iter().all(|requirement| match *requirement {
@@ -135,7 +135,7 @@ fn means_something(these: &BTreeSet<Requirement>) -> bool {
     })
 }
 
-/// Goes to the next set of as many indices below `end`; says whether there is one.
+/// Goes to the next set of the same number of indices below `end`; returns whether there is one.
 fn advance(picked: &mut [usize], end: usize) -> bool {
     let size = picked.len();
     for place in (0..size).rev() {

@@ -1,9 +1,9 @@
-//! A lower bound of the time in which groups compete for slots: a Lagrangian relaxation (Fisher, The
-//! Lagrangian relaxation method for solving integer programming problems, Management Science 27, 1981). Each
-//! slot of a class has a price, what a job pays for all it takes is added to its time, and what all slots
-//! cost is subtracted. No placement within the slots becomes longer by that, so the minimum is a lower bound,
-//! at any prices. At fixed prices, groups are independent but for their traffic: where pairs form a forest,
-//! the minimum is found exactly, by dynamic programming over the sets of sites of each group.
+//! A lower bound on the time that takes into account that groups compete for slots: a Lagrangian relaxation
+//! (Fisher, The Lagrangian relaxation method for solving integer programming problems, Management Science 27,
+//! 1981). Each slot of a class has a price; what a job pays for everything that it uses is added to its time,
+//! and what all slots cost is subtracted. This makes no placement within the slots longer, so the minimum is
+//! a lower bound, at any prices. At fixed prices, groups are independent except for their traffic: if pairs
+//! form a forest, the minimum is found exactly, by dynamic programming over the sets of sites of each group.
 
 use crate::sets::{State, worst};
 use crate::tables::{Sites, Tables, members};
@@ -17,26 +17,26 @@ struct Edge {
     child: usize,
     /// How many states the child has.
     children: usize,
-    /// What it takes, by the state of the parent and that of the child.
+    /// What the traffic takes, by the state of the parent and that of the child.
     cost: Vec<i64>,
 }
 
-/// What does not change while prices do.
+/// What stays the same while prices change.
 pub(crate) struct Relaxation<'a> {
     tables: &'a Tables,
-    /// The slowest class that may be used, and what it takes at least.
+    /// The slowest class that may be used, and the least time of its work.
     slowest: u64,
-    /// For each group its states; elsewhere a state is its index here.
+    /// For each group, its states; elsewhere, a state is an index into this list.
     pub states: Vec<Vec<State>>,
-    /// For each group and state, what its traffic takes outside the edges.
+    /// For each group and state, what its traffic outside the edges takes.
     own: Vec<Vec<i64>>,
-    /// Root first.
+    /// The edges, those nearest to the root first.
     edges: Vec<Edge>,
-    /// What pairs that are not among the edges take at least.
+    /// The least time of pairs that are not among the edges.
     apart: i64,
 }
 
-/// What the relaxation gives at some prices.
+/// The result of the relaxation at some prices.
 pub(crate) struct Priced {
     pub bound: i64,
     /// For each group, and each of its states in the order of `alive`, the bound if it is in that state.
@@ -50,7 +50,7 @@ pub(crate) struct Priced {
 }
 
 impl<'a> Relaxation<'a> {
-    /// Takes what each pair takes at least, and what it does by the sites of its groups.
+    /// Takes the least time of each pair, and its time by the sites of its groups.
     pub fn new(
         tables: &'a Tables,
         slowest: u64,
@@ -94,13 +94,13 @@ impl<'a> Relaxation<'a> {
         }
     }
 
-    /// The bound of all placements in which every group is in one of these states.
+    /// The bound on all placements in which every group is in one of these states.
     pub fn at(&self, prices: &[i64], alive: &[Vec<usize>]) -> Priced {
         let groups = self.states.len();
         let mut below: Vec<Vec<i64>> = (0..groups)
             .map(|group| self.alone(group, prices, &alive[group]))
             .collect();
-        // From the leaves on: what each state of a parent pays for all that is below an edge.
+        // From the leaves on: what each state of a parent pays for everything below an edge.
         let mut up = Vec::new();
         for edge in self.edges.iter().rev() {
             let paid = edge.by_child(alive, &below[edge.child]);
@@ -122,7 +122,7 @@ impl<'a> Relaxation<'a> {
         for (edge, up) in self.edges.iter().zip(&up) {
             best[edge.child] = up[best[edge.parent]].1;
         }
-        // From the roots on: the same for all that is not below.
+        // From the roots on: the same for everything that is not below it.
         let mut all = below;
         for (edge, up) in self.edges.iter().zip(&up) {
             let above: Vec<i64> = { all[edge.parent].iter().zip(up) }
@@ -171,12 +171,12 @@ impl<'a> Relaxation<'a> {
         alive.iter().map(least_cost).collect()
     }
 
-    /// The classes that suit a group, with what a rank pays there, cheapest first.
+    /// The classes that suit a group, cheapest first, each with what a rank pays there.
     fn order(&self, group: usize, choice: usize, prices: &[i64]) -> Vec<(i64, usize)> {
         let row = &self.tables.choices[group][choice];
         let does = |class: &usize| row.fit[*class] > 0 && row.compute[*class] <= self.slowest;
         let pays = |class: usize| {
-            // A rank that needs more than a slot's share of the memory takes as much of a node as that is.
+            // A rank that needs more than a slot's share of the memory uses the corresponding part of a node.
             let slots = self.tables.classes[class].slots as i64;
             (prices[class].saturating_mul(slots) / row.fit[class] as i64, class)
         };
@@ -221,7 +221,8 @@ impl<'a> Relaxation<'a> {
 }
 
 impl Edge {
-    /// For each state of the parent the least of what a state of the child and the edge take, and which.
+    /// For each state of the parent, the least cost of a state of the child and the edge, and which state
+    /// that is.
     fn by_child(&self, alive: &[Vec<usize>], costs: &[i64]) -> Vec<(i64, usize)> {
         let row = |parent: &usize| {
             let row = &self.cost[parent * self.children..][..self.children];

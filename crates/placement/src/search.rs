@@ -1,5 +1,5 @@
-//! Branch and bound. Each node is narrowed, and its ranks are shared out regardless of links. If the result
-//! is within the limits, it is a placement; otherwise the node is split where a limit is broken.
+//! Branch and bound. Each node is narrowed, and its ranks are distributed regardless of links. If the result
+//! is within the limits, it is a placement; otherwise, the node is split where a limit is exceeded.
 //!
 //! ```text
 //!     node ── narrow ── share out ──┬── breaks nothing: found, and the limit goes down
@@ -30,17 +30,17 @@ pub(crate) struct Ended {
 pub(crate) struct Search<'a> {
     tables: &'a Tables,
     limits: Limits,
-    /// Without one the first placement ends the search.
+    /// The objective; without one, the first placement ends the search.
     minimise: Option<Objective>,
     /// Whether no better placement can exist.
     is_over: bool,
-    /// Where it begins.
+    /// The part of all placements at which the search begins.
     from: Node,
-    /// Whether it splits by the sites of a group if the time is too long: that makes proofs short.
+    /// Whether it splits by the sites of a group if the time is too long, which makes proofs short.
     proves: bool,
 }
 
-/// What a node became.
+/// What a node has become.
 enum Split {
     Closed,
     /// The first is examined first.
@@ -60,12 +60,12 @@ impl Search<'_> {
         }
     }
 
-    /// Searches only this part of all placements, split as for a proof or not.
+    /// Searches only this part of all placements, splitting as for a proof or not.
     pub fn within(self, from: Node, proves: bool) -> Self {
         Search { from, proves, ..self }
     }
 
-    /// Searches as long as `may_go_on` is true, which is asked before every node but the first.
+    /// Searches as long as `may_go_on` is true, which is asked before every node except the first.
     pub fn run(mut self, may_go_on: &mut dyn FnMut() -> bool) -> Ended {
         let mut best: Option<Found> = None;
         let mut open: Vec<Node> = Vec::new();
@@ -123,7 +123,8 @@ impl Search<'_> {
         })
     }
 
-    /// Says whether a group must be charged for more than it is: one site alone, or another one of several.
+    /// Says whether a group must be charged for more than it is: for one site alone, or for another one of
+    /// several.
     fn is_open(&self, node: &Node, view: &View, group: usize) -> bool {
         let room = members(node.needed[group]).map(|site| view.room[group * self.tables.sites + site]);
         node.allowed[group].count_ones() > 1
@@ -132,8 +133,9 @@ impl Search<'_> {
                 || room.sum::<u64>() < node.chosen(self.tables, group).ranks)
     }
 
-    /// Splits by where a group is, the largest of those in a pair above its bound: on one site alone, or on
-    /// several. Then by the next site that it uses, in the order of what its traffic takes from there.
+    /// Splits by where a group is, choosing the largest of those in a pair above its bound: on one site
+    /// alone, or on several. Then splits by the next site that it uses, in the order of the time that its
+    /// traffic takes from there.
     fn at_anchor(&self, node: &Node, view: &View, found: &Found) -> Option<Vec<Node>> {
         let mut free = None;
         for (index, pair) in self.tables.pairs.iter().enumerate() {
@@ -192,8 +194,8 @@ impl Search<'_> {
         Some((0..node.choice[group]).map(with).collect())
     }
 
-    /// Shares ranks out, and makes a better placement the incumbent. `None` if there is no room, or what
-    /// there is costs too much; otherwise what the node is to be split by.
+    /// Distributes ranks, and makes a better placement the incumbent. `None` if there is no room, or if the
+    /// result costs too much; otherwise, how the node has to be split.
     fn share_out(
         &mut self,
         node: &mut Node,
@@ -236,7 +238,7 @@ impl Search<'_> {
     fn keep(&mut self, found: &Found, best: &mut Option<Found>) {
         if self.limits.allow(found) && found.is_placement(self.tables) && !self.is_over {
             *best = Some(found.clone());
-            // Nothing is less than zero.
+            // No value is less than zero.
             let less = self
                 .minimise
                 .and_then(|objective| found.value(objective).checked_sub(1));
@@ -247,7 +249,7 @@ impl Search<'_> {
         }
     }
 
-    /// Splits at a link that is not good enough, by the use of it with the most ranks.
+    /// Splits at a link that is not good enough, by that of its uses that has the most ranks.
     fn at_conflict(&self, node: &Node, found: &Found) -> Option<Vec<Node>> {
         let ranks = |(group, site): (usize, usize)| -> u64 {
             self.tables.classes_at[site]
@@ -261,7 +263,7 @@ impl Search<'_> {
         Some(vec![with, without])
     }
 
-    /// Splits by how many nodes of a class one group has by itself.
+    /// Splits by how many nodes of a class one group has to itself.
     fn at_class(&self, node: &Node, shares: &Shares, class: usize) -> Vec<Node> {
         let loose = |group: &usize| shares.loose[*group][class];
         let Some(group) = { 0..self.tables.groups() }.max_by_key(|group| (loose(group), usize::MAX - group))
@@ -293,7 +295,7 @@ impl Search<'_> {
         vec![with(least + nodes, most), with(least, least + nodes - 1)]
     }
 
-    /// Splits where the time or the number of sites is above its limit.
+    /// Splits at a place where the time or the number of sites is above its limit.
     fn at_limit(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
         if found.time.total > self.limits.time {
             return self.at_time(node, view, found);
@@ -316,8 +318,8 @@ impl Search<'_> {
         vec![without, with]
     }
 
-    /// Splits at the term of the time that is most above its bound: it takes less than half of what it is
-    /// above, or not. Where a path takes more than its pair may, splits by that.
+    /// Splits at the term of the time that exceeds its bound most: the excess is then either less than half
+    /// of that, or not. If a path takes longer than its pair may, splits by that.
     fn at_time(&self, node: &Node, view: &View, found: &Found) -> Vec<Node> {
         let above = |pair: &usize| {
             found.time.pairs[*pair].saturating_sub(view.time.most(node, self.limits.time, *pair))
@@ -345,7 +347,7 @@ impl Search<'_> {
         vec![less, more]
     }
 
-    /// Splits at the worst path of two groups, by the use of it with the fewest ranks that is not charged.
+    /// Splits at the worst path of two groups, by that of its uses not charged yet that has the fewest ranks.
     fn at_pair(&self, node: &Node, pair: usize, found: &Found) -> Vec<Node> {
         let pair = &self.tables.pairs[pair];
         let (one, other) = pair.groups;
@@ -379,7 +381,7 @@ impl Search<'_> {
     }
 }
 
-/// Splits by a group's use of a site: without it, and charged for it.
+/// Splits by a group's use of a site: without it, or charged for it.
 fn halves(node: &Node, group: usize, site: usize) -> [Node; 2] {
     let (mut without, mut with) = (node.clone(), node.clone());
     without.allowed[group] &= !(1 << site);
@@ -387,7 +389,7 @@ fn halves(node: &Node, group: usize, site: usize) -> [Node; 2] {
     [without, with]
 }
 
-/// Takes the node with the least bound, of several the newest: it is the deepest.
+/// Takes the node with the least bound and, among equals, the newest, which is the deepest.
 fn take_least(open: &mut Vec<Node>) -> Option<Node> {
     let least = { open.iter().enumerate() }.min_by_key(|(index, node)| (node.bound, usize::MAX - index))?;
     let index = least.0;

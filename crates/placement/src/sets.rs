@@ -1,4 +1,4 @@
-//! All sets of sites on which a group could be, as far as the time allows.
+//! All sets of sites on which a group could be, as far as the time limit allows.
 
 use crate::narrow::View;
 use crate::node::Node;
@@ -11,10 +11,10 @@ pub(crate) struct State {
     pub sites: Sites,
 }
 
-/// Most states of a group: a table has one entry for each two of two groups.
+/// Most states of a group: a table has one entry for each two states of two groups.
 const MOST: usize = 2000;
 
-/// Most sets that are examined for them.
+/// Most sets that are examined to find a group's states.
 const LOOKED_AT: usize = 20_000;
 
 /// What a pair's traffic takes over the worst path between two sets of sites.
@@ -37,17 +37,17 @@ struct Walk<'a> {
     node: &'a Node,
     view: &'a View,
     group: usize,
-    /// The most that may be added to the least time by what this group is on.
+    /// The most that the sites of this group may add to the least time.
     spare: u64,
-    /// Its alternatives that may still be chosen.
+    /// The group's alternatives that may still be chosen.
     choices: Vec<usize>,
     sites: Vec<usize>,
     looked_at: usize,
     states: Vec<State>,
 }
 
-/// The states of a group that leave the time within its limit as far as that group's traffic tells; `None` if
-/// they are too many.
+/// The states of a group that keep the time within its limit, as far as that group's traffic shows; `None` if
+/// there are too many.
 pub(crate) fn states(
     tables: &Tables,
     node: &Node,
@@ -75,8 +75,8 @@ pub(crate) fn states(
 }
 
 impl Walk<'_> {
-    /// Examines a set and all that have more sites after this index. A set takes at least as long as each
-    /// part of it does.
+    /// Examines a set, and all sets that have more sites after this index. A set takes at least as long as
+    /// each of its subsets.
     fn from(&mut self, index: usize, sites: Sites) -> bool {
         self.looked_at += 1;
         if self.looked_at > LOOKED_AT {
@@ -108,7 +108,7 @@ impl Walk<'_> {
             .sum()
     }
 
-    /// What a set adds to the least time of the pairs of this group.
+    /// How much a set adds to the least time of this group's pairs.
     fn added(&self, sites: Sites) -> u64 {
         let mut sum: u64 = 0;
         for (index, pair) in self.tables.pairs.iter().enumerate() {

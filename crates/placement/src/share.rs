@@ -1,4 +1,4 @@
-//! Shares the ranks of a node out over its classes, regardless of links between sites and of the number of
+//! Distributes the ranks of a node over its classes, regardless of links between sites and of the number of
 //! sites.
 
 use crate::flow::{Arc, Bin, Transport};
@@ -6,16 +6,16 @@ use crate::narrow::View;
 use crate::node::Node;
 use crate::tables::{Tables, members};
 
-/// Ranks of each group on each class, and those of them for which no node is reserved though their group
-/// shares nodes with none.
+/// Ranks of each group on each class; and those among them for which no node is reserved although their group
+/// shares nodes with no other.
 #[derive(Debug)]
 pub(crate) struct Shares {
     pub ranks: Vec<Vec<u64>>,
     pub loose: Vec<Vec<u64>>,
 }
 
-/// Shares out at the least weight, where `weight` takes group and class. `None` if there is no room even if
-/// such loose ranks took one slot each.
+/// Distributes them at the least weight; `weight` takes group and class. `None` if there would be no room
+/// even if such loose ranks took one slot each.
 pub(crate) fn share(tables: &Tables, node: &Node, weight: impl Fn(usize, usize) -> i64) -> Option<Shares> {
     let mut transport = Transport::default();
     for (class, row) in tables.classes.iter().enumerate() {
@@ -70,8 +70,8 @@ pub(crate) fn share(tables: &Tables, node: &Node, weight: impl Fn(usize, usize) 
     Some(shares)
 }
 
-/// Weights that lead to few bad links, short predicted times and few sites: where the node leaves a choice,
-/// the first placement that it gives is a better one.
+/// Weights that lead to few bad links, short predicted times and few sites: if the node leaves a choice, the
+/// first placement that it gives is then a better one.
 pub(crate) struct Lead {
     by_site: Vec<i64>,
     sites: usize,
@@ -118,7 +118,7 @@ impl Lead {
     }
 }
 
-/// What a use of a site takes from the room of all groups, each in parts of [`SCALE`].
+/// How much of all groups' room a use of a site takes, in parts of [`SCALE`] for each.
 fn lost(tables: &Tables, node: &Node, view: &View, group: usize, site: usize) -> i64 {
     let lost_to = |other: usize| {
         let good = node.allowed[other] & tables.compatible(group, site, other);
@@ -136,5 +136,5 @@ fn lost(tables: &Tables, node: &Node, view: &View, group: usize, site: usize) ->
     (0..tables.groups()).map(lost_to).sum()
 }
 
-/// Weights have three digits, more than enough to tell sites apart.
+/// Weights have three digits, which is more than enough to distinguish sites.
 const SCALE: u128 = 1000;

@@ -1,4 +1,4 @@
-//! How a part is split, by what its best states cannot be together.
+//! How a part is split, depending on why its best states cannot be together.
 
 use crate::part::Part;
 use crate::relax::{Priced, Relaxation};
@@ -9,7 +9,7 @@ pub(crate) struct Splitter<'a> {
     pub tables: &'a Tables,
     pub relaxation: &'a Relaxation<'a>,
     pub part: &'a Part,
-    /// Where its bound is least.
+    /// The states in which its bound is least.
     pub best: &'a Priced,
     /// The most sites that a placement may have.
     pub most_sites: u64,
@@ -38,8 +38,8 @@ impl Splitter<'_> {
         self.part.with(alive)
     }
 
-    /// Splits where two groups are on sites that they may not use together: one of the two uses goes. Where
-    /// no two groups may, no group at all uses the one site or the other.
+    /// Splits where two groups are on sites that they may not use together: one of the two uses is excluded.
+    /// If no two groups may use them together, no group at all uses the one site, or none the other.
     fn at_conflict(&self) -> Option<Vec<Part>> {
         let sites = |group: usize| self.sites(group, self.best.best[group]);
         let uses = self
@@ -58,7 +58,7 @@ impl Splitter<'_> {
         Some([without(one), without(other)].into_iter().flatten().collect())
     }
 
-    /// Splits where there are too many sites: without the smallest that is not charged, or charged for it.
+    /// Splits if there are too many sites: without the smallest that is not charged, or charged for it.
     fn at_many(&self) -> Option<Vec<Part>> {
         let best = self.best.best.iter().enumerate();
         let all = best.fold(0, |all: Sites, (group, state)| all | self.sites(group, *state));
@@ -72,8 +72,8 @@ impl Splitter<'_> {
         Some(self.without(site, |_| true).into_iter().chain([with]).collect())
     }
 
-    /// Splits by whether a group uses a site: the most overloaded one that can be split, by the group with
-    /// the most ranks; otherwise any, as evenly as can be.
+    /// Splits by whether a group uses a site: preferably at the most overloaded site that can be split, by
+    /// the group with the most ranks; otherwise at any, as evenly as possible.
     fn at_site(&self) -> Vec<Part> {
         let taken = |site: usize| -> i64 {
             let classes = self.tables.classes_at[site].clone();

@@ -1,4 +1,4 @@
-//! One objective after the other: each is minimised, and then limits the search for the next.
+//! One objective after the other: each is minimised, and its value then limits the search for the next.
 
 use crate::Spent;
 use crate::answer::{Placement, Reached, Share};
@@ -56,13 +56,13 @@ pub(crate) fn place(resources: &Resources, job: &Job, objectives: &[Objective], 
     Ended::Placed(placement(&tables, found, reached))
 }
 
-/// The part of the budget by whose end one of the `left` remaining tasks must be over.
+/// The fraction of the budget at which one of the `left` remaining tasks must be over.
 fn share_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
     now + (WHOLE - now) / left.max(1)
 }
 
-/// The same for an objective: what comes first matters most, and is harder the fewer limits there are.
+/// The same for an objective: the first ones matter most, and are harder because there are fewer limits.
 fn end_of(left: u32, spent: &mut Spent) -> u32 {
     let now = spent().min(WHOLE);
     now + if left > 1 {
@@ -72,7 +72,7 @@ fn end_of(left: u32, spent: &mut Spent) -> u32 {
     }
 }
 
-/// Looks for a placement with less of an objective, and returns a lower bound.
+/// Looks for a placement that is better for an objective, and returns a lower bound.
 fn better(
     tables: &Tables,
     limits: &Limits,
@@ -82,7 +82,7 @@ fn better(
     spent: &mut Spent,
 ) -> u64 {
     let until = end_of(left, spent);
-    // At most half of it: what is not found by then takes the search's thoroughness.
+    // At most half of it: what is not found by then needs the thoroughness of the search.
     let now = spent().min(until);
     let soon = now + (until - now) / 2;
     improve(tables, limits, objective, found, &mut || spent() < soon);
@@ -112,7 +112,7 @@ fn earlier(tables: &Tables, limits: &Limits, found: &mut Found, left: u32, spent
     let starts: BTreeSet<u64> = tables.classes.iter().map(|class| class.start).collect();
     let starts: Vec<u64> = starts.into_iter().collect();
     let index = |start: u64| starts.partition_point(|other| *other < start);
-    // Nothing begins before `low`; `tried` is the first that was not tried, or could not be decided.
+    // Nothing begins before `low`; `tried` is the first start that was not tried, or could not be decided.
     let (mut low, mut tried) = (0, 0);
     while tried < index(found.start) {
         let middle = (tried + index(found.start)) / 2;

@@ -1,5 +1,5 @@
 //! A job and its resources as tables over groups, classes and sites, without names. Requirements that are
-//! left out, to explain a refusal, are left out here.
+//! left out in order to explain a refusal are left out here.
 
 use crate::answer::Requirement;
 use crate::model::{Alternative, Job, Link, Network, Resources, Traffic};
@@ -28,11 +28,11 @@ pub(crate) struct ClassRow {
     pub start: u64,
 }
 
-/// A way to have a group.
+/// One alternative for a group.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub ranks: u64,
-    /// For each class, ranks that fit on a node; 0 if the class does not suit.
+    /// For each class, the ranks that fit on a node; 0 if the class is not suitable.
     pub fit: Vec<u64>,
     /// For each class, the price of a rank.
     pub price: Vec<u64>,
@@ -40,13 +40,13 @@ pub(crate) struct Choice {
     pub compute: Vec<u64>,
 }
 
-/// What two groups' traffic takes between any two sites.
+/// What the traffic of two groups takes between any two sites.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
     pub groups: (usize, usize),
     /// In microseconds, by both sites: `[one * sites + other]`. It is symmetric.
     pub cost: Vec<u64>,
-    /// For each site, the other sites from the cheapest on.
+    /// For each site, the other sites, from the cheapest on.
     pub order: Vec<Vec<usize>>,
 }
 
@@ -56,17 +56,17 @@ pub(crate) struct Tables {
     pub classes: Vec<ClassRow>,
     /// The classes of each site.
     pub classes_at: Vec<Range<usize>>,
-    /// For each group its alternatives; if there are several, the last one is at least as easy as each of
-    /// them, and represents a group whose alternative is not chosen yet.
+    /// For each group, its alternatives; if there are several, the last one is at least as easy as each of
+    /// them, and represents a group whose alternative has not been chosen yet.
     pub choices: Vec<Vec<Choice>>,
-    /// For two groups and a site of the first, the sites that the second may use.
+    /// For two groups and a site of the first one, the sites that the second one may use.
     compatible: Vec<Sites>,
     pub pairs: Vec<Pair>,
     /// Pairs that form a forest over the groups.
     pub forest: Vec<Edge>,
 }
 
-/// What of a job counts.
+/// Which parts of a job count.
 pub(crate) struct Scope<'a> {
     pub resources: &'a Resources,
     pub job: &'a Job,
@@ -123,7 +123,7 @@ impl Tables {
         self.compatible[(group * self.groups() + other) * self.sites + site]
     }
 
-    /// Forgets classes that begin later.
+    /// Leaves out classes that begin later.
     pub fn until(&self, start: u64) -> Tables {
         let mut tables = self.clone();
         for choice in tables.choices.iter_mut().flatten() {
@@ -135,7 +135,7 @@ impl Tables {
     }
 }
 
-/// The path between any two sites, by both; inside a site that tells nothing it is a perfect one.
+/// The path between any two sites, by both; inside a site that says nothing about it, the path is perfect.
 fn paths(resources: &Resources) -> Vec<Option<Link>> {
     let sites = resources.sites.len();
     let mut paths = vec![None; sites * sites];
@@ -255,7 +255,7 @@ fn compatible(scope: &Scope, paths: &[Option<Link>]) -> Vec<Sites> {
     let meeting = |site: usize, network: Option<&Network>| {
         let does = |other: &usize| match &paths[site * sites + other] {
             Some(link) => network.is_none_or(|network| network.is_met_by(link)),
-            // A link that does not exist fails whatever is asked of it.
+            // A link that does not exist fails every requirement.
             None => network.is_none_or(|network| *network == Network::default()) && !asks(Requirement::Reach),
         };
         (0..sites)

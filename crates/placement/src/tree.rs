@@ -1,6 +1,6 @@
 //! Pairs of groups that form a forest.
 
-/// A pair of the forest, with the group nearer to the root first.
+/// A pair of the forest, with the group that is nearer to the root first.
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     pub pair: usize,
@@ -8,7 +8,8 @@ pub(crate) struct Edge {
     pub child: usize,
 }
 
-/// Chooses a forest of pairs, those with the most expensive paths first. Its edges come root first.
+/// Chooses a forest of pairs, preferring those with the most expensive paths. Its edges are in order from the
+/// root.
 pub(crate) fn grow(groups: usize, pairs: &[((usize, usize), u128)]) -> Vec<Edge> {
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|pair| (std::cmp::Reverse(pairs[*pair].1), *pair));

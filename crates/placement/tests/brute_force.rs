@@ -1,5 +1,5 @@
-//! Small random instances against all placements that there are, judged by code that shares nothing with the
-//! crate's but the model.
+//! Small random instances, compared with all possible placements, judged by code that shares only the model
+//! with the crate.
 
 use causeway_placement::{
     Alternative, Between, Class, Group, Job, Link, Network, Objective, Outcome, Refusal, Requirement,
@@ -104,7 +104,7 @@ fn small_job(sites: usize, random: &mut Rng) -> Job {
     job
 }
 
-/// Where a group could have its ranks: an alternative, and ranks for each class of all sites.
+/// Where a group could have its ranks: an alternative, and the ranks on each class of all sites.
 type Spread = (usize, Vec<u32>);
 
 struct Judge<'a> {
@@ -315,7 +315,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The least values of the objectives, if there is a placement. Without objectives the first one will do.
+    /// The least values of the objectives, if there is a placement. Without objectives, any placement will
+    /// do.
     fn least(&self, objectives: &[Objective]) -> Option<Vec<u64>> {
         let spreads: Vec<Vec<Spread>> = (0..self.job.groups.len())
             .map(|group| self.spreads(group))
@@ -351,7 +352,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The spreads that a placement tells.
+    /// The spreads that a placement describes.
     fn read(&self, alternatives: &[usize], shares: &[Share]) -> Vec<Spread> {
         let mut spreads: Vec<Spread> = alternatives
             .iter()
@@ -379,7 +380,7 @@ fn some_objectives(random: &mut Rng) -> Vec<Objective> {
     objectives
 }
 
-/// Compares one instance; says whether it could be placed.
+/// Compares one instance; returns whether it could be placed.
 fn compare(seed: u64) -> bool {
     let mut random = Rng::with_seed(seed);
     let resources = small_resources(&mut random);

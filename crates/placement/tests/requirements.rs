@@ -1,4 +1,4 @@
-//! Each requirement and each objective by itself, on instances small enough to see the answer.
+//! Each requirement and each objective by itself, on instances that are small enough to see the answer.
 
 use causeway_placement::{
     Alternative, Between, Class, Group, Job, Link, ModelError, Network, Objective, Outcome, Placement,
@@ -33,7 +33,7 @@ fn link(one: usize, other: usize) -> Link {
     }
 }
 
-/// Three sites of two nodes of four slots, with links between all.
+/// Three sites with two nodes of four slots each, and links between all of them.
 fn three_sites() -> Resources {
     Resources {
         sites: vec![site(&[class(2, 4)]); 3],
@@ -122,7 +122,7 @@ fn ranks_that_need_more_memory_than_a_slot_has_get_nodes_of_their_own() {
         memory_bytes: 20,
         ..ranks(count)
     };
-    // Three fit on a node; the light ones get the other.
+    // Three heavy ranks fit on a node; the light ones get the other.
     placed(&resources, &job(&[group(heavy(3)), group(ranks(4))]), &[]);
     let refusal = refused(&resources, &job(&[group(heavy(3)), group(ranks(5))]));
     let three = [
@@ -219,7 +219,7 @@ fn a_network_between_groups_holds_also_inside_a_site_that_tells_its_own() {
         network,
     });
     let mut resources = three_sites();
-    // Inside a site that tells nothing, every requirement is met.
+    // Inside a site that says nothing about its network, every requirement is met.
     let placement = placed(&resources, &two, &[]);
     assert_eq!(sites_of(&placement, 0), sites_of(&placement, 1));
     resources.links.extend((0..3).map(|site| link(site, site)));
@@ -283,7 +283,7 @@ fn an_alternative_is_taken_where_it_is_better_or_the_only_one() {
         ],
         ..group(ranks(1))
     };
-    // Eight on the fast site take 4, four of them 5.
+    // Eight ranks fit on the fast site and take 4; with the other alternative, four of them, the time is 5.
     let placement = placed(&resources, &job(&[either(8)]), &[Objective::Time]);
     assert_eq!((placement.alternatives, placement.reached[0].value), (vec![0], 4));
     let placement = placed(&resources, &job(&[either(25)]), &[Objective::Time]);

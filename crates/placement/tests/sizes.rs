@@ -1,5 +1,5 @@
-//! Tests that instances of the size of real grids are placed within a budget of steps.
-//! docs/decisions/0021-placement.md has their times.
+//! Tests that instances as large as real grids are placed within a budget of steps.
+//! docs/decisions/0021-placement.md has the times.
 
 mod instances;
 
@@ -23,7 +23,7 @@ fn jobs_of_eight_groups_on_a_thousand_nodes_are_placed_as_well_as_can_be() {
         nodes: 1000,
         groups: 8,
     };
-    // Those of the sixteen that take less than a second.
+    // These are the ones of the sixteen that take less than a second.
     for seed in [1, 3, 4, 5, 8, 9, 10, 12, 13, 14, 15] {
         let placement = placed(size, seed, 100_000);
         let is_proved = placement.reached.iter().all(|reached| reached.is_proved());

@@ -1,4 +1,4 @@
-//! The rules that hold for a profile of either form: names, references, ranks, alternatives, what is run.
+//! The rules for a profile in either form: names, references, ranks, alternatives, and what is run.
 
 use crate::MAX_RANKS;
 use crate::model::{Alternative, Group, Network, Profile, Ranks};
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 const NAME: &str = "has 1 to 63 letters, digits, '-', '_' or '.'";
 
-/// Notes what is wrong, as far as it could be read.
+/// Notes what is wrong, as far as the profile could be read.
 pub(crate) fn check(profile: &Profile, notes: &mut Notes) {
     if let Some(name) = profile.name.as_ref().filter(|name| !is_site_name(name)) {
         notes.mistake("name", format!("{name:?}: a job's name {NAME}"));
@@ -53,7 +53,7 @@ fn check_network(network: &Network, profile: &Profile, notes: &mut Notes) {
 
 fn check_group(group: &Group, profile: &Profile, notes: &mut Notes) {
     let key = format!("groups.{}", group.name);
-    // It is in a list, and in an info object beside names of sites.
+    // The group's name becomes part of a list, and of an info object beside names of sites.
     if !is_site_name(&group.name) {
         notes.mistake(key.clone(), format!("a group's name {NAME}"));
     }
@@ -104,7 +104,7 @@ fn check_references(profile: &Profile, notes: &mut Notes) {
         .map(|network| network.name.as_str())
         .collect();
     let groups: HashSet<&str> = profile.groups.iter().map(|group| group.name.as_str()).collect();
-    // What a pair of groups needs, by the two names, and where it is specified.
+    // What a pair of groups needs, by the two names, and where that is specified.
     let mut pairs: HashMap<[&str; 2], (&str, String)> = HashMap::new();
     for group in &profile.groups {
         let key = format!("groups.{}", group.name);
@@ -177,7 +177,8 @@ fn check_ranks(profile: &Profile, notes: &mut Notes) {
     }
 }
 
-/// Sites that represent their ranks are in one group alone; a list of places names each once.
+/// Checks that sites that represent their ranks are in only one group, and that a list of places names each
+/// once.
 fn check_sites(profile: &Profile, notes: &mut Notes) {
     let mut known: HashMap<&str, &str> = HashMap::new();
     for group in &profile.groups {

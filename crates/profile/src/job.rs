@@ -1,4 +1,4 @@
-//! What a profile says to a run that has its sites and ranks from elsewhere (`causeway run --groups`).
+//! What a profile says to a run that gets its sites and ranks from elsewhere (`causeway run --groups`).
 
 use crate::MAX_VALUE_BYTES;
 use crate::model::{Group, Profile, Ranks};
@@ -15,11 +15,11 @@ pub struct Job<'a> {
 }
 
 impl Reading {
-    /// Which group each rank is in, as mpi/collectives/topology/groups.c reads it:
+    /// Which group each rank is in, in the form that mpi/collectives/topology/groups.c reads:
     /// `0=master,4-7=solvers,@nancy=store`. The first entry that fits a rank counts.
     ///
     /// # Errors
-    /// All mistakes of the profile, and where it does not fit the job.
+    /// All mistakes of the profile, and everything in which it does not fit the job.
     pub fn groups_for(mut self, job: Job) -> Result<Read<String>, Mistakes> {
         check_ranks(&self.profile, job, &mut self.notes);
         check_sites(&self.profile, job, &mut self.notes);
@@ -82,7 +82,7 @@ fn check_sites(profile: &Profile, job: Job, notes: &mut Notes) {
     }
 }
 
-/// Ranks before sites: a rank that is named counts, wherever it is.
+/// Ranks before sites: a rank that is named counts, no matter at which site it is.
 fn value(profile: &Profile) -> String {
     let mut next = 0_u32;
     let mut ranks = Vec::new();

@@ -1,5 +1,5 @@
 //! The one table of what a profile in TOML may say: the reader refuses other keys, and the JSON schema, the
-//! table of docs/profile.md and tests are held to it.
+//! table in docs/profile.md and the tests follow it.
 
 use crate::{MAX_ALTERNATIVES, MAX_CORES, MAX_GROUPS, MAX_NETWORKS, MAX_RANKS};
 use causeway_units::{LATENCY, LOSS, Measure, RATE, SIZE, SPEED, TIME};
@@ -18,21 +18,21 @@ pub(crate) struct Key {
 /// What a key's value may be.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// A name, as sites have them.
+    /// A name of the form that sites have.
     Name,
     /// Words of a command: a text that is split at blanks, or a list.
     Words,
-    /// A whole number from 1.
+    /// A whole number from 1 to this one.
     Count(u32),
-    /// A number of ranks, or a text that names them.
+    /// A number of ranks, or a text that lists them.
     Ranks,
     /// A text with a unit.
     Measure(&'static Measure),
-    /// A table of `min`.
+    /// A table with the key `min`.
     AtLeast(&'static Measure),
-    /// A table of `max`.
+    /// A table with the key `max`.
     AtMost(&'static Measure),
-    /// A table of the numbers `min` and `max`, or one of them.
+    /// A table with the numbers `min` and `max`, or one of them.
     Between,
     /// A list of names.
     Names,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Reference,
     /// A table from names of groups to names of networks.
     References,
-    /// Tables with names of their own, at most this many.
+    /// Tables with names that the user chooses, at most this many.
     Named(&'static [Key], usize),
     /// A list of tables, at most this many.
     List(&'static [Key], usize),
@@ -186,7 +186,7 @@ pub(crate) static ALTERNATIVE: &[Key] = &[
     ),
 ];
 
-/// What a table of bounds may have.
+/// The keys of a table of bounds.
 pub(crate) static MIN: &[Key] = &[key("min", Kind::Measure(&SPEED), "The lowest.", "1.2")];
 pub(crate) static MAX: &[Key] = &[key("max", Kind::Measure(&SPEED), "The highest.", "3")];
 pub(crate) static MIN_MAX: &[Key] = &[

@@ -1,5 +1,5 @@
-//! A job's profile: what the job needs, and what it runs (docs/profile.md). Pure: texts in, a [`Profile`] or
-//! all mistakes out, and the way back.
+//! A job's profile: what the job needs, and what it runs (docs/profile.md). Pure: texts go in, and a
+//! [`Profile`] or all mistakes come out; and the other way round.
 //!
 //! It has two forms, TOML and QCG's XML. `keys` is the one table of what TOML may say: the reader and the
 //! JSON schema follow it. `check` holds both forms to the same rules. A run that only wants the groups of its
@@ -30,11 +30,11 @@ pub use schema::schema;
 pub use toml_writer::to_toml;
 pub use xml_writer::{Unsaid, to_xml};
 
-/// Largest text that is read: a thousand times what a long profile has.
+/// Largest text that is read: a thousand times as long as a long profile.
 pub const MAX_BYTES: usize = 1 << 20;
-/// Most groups, since placement considers each pair of them.
+/// Most groups, because placement considers each pair of them.
 pub const MAX_GROUPS: usize = 64;
-/// Most requirements on networks: one for each group within, and some between.
+/// Most requirements on networks: one within each group, and some between groups.
 pub const MAX_NETWORKS: usize = 128;
 /// Most alternatives of a group: placement may have to try each with each of the other groups'.
 pub const MAX_ALTERNATIVES: usize = 8;
@@ -42,9 +42,10 @@ pub const MAX_ALTERNATIVES: usize = 8;
 pub const MAX_NAMES: usize = 64;
 /// Most ranks of a job.
 pub const MAX_RANKS: u32 = 1_000_000;
-/// Most ranges of ranks in all groups together: a hundred for each group, and less than a second's work.
+/// Most ranges of ranks in all groups together: a hundred for each group, which takes less than a second to
+/// process.
 pub const MAX_RANGES: usize = 6_400;
-/// Longest value of the variable that tells ranks their groups: Linux takes 128 KiB, with its name.
+/// Longest value of the variable that tells ranks their groups: Linux allows 128 KiB, including the name.
 pub const MAX_VALUE_BYTES: usize = 130_000;
 /// Most cores of a rank: no node has more.
 pub const MAX_CORES: u32 = 4096;

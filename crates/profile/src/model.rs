@@ -1,5 +1,5 @@
 //! What a profile says, whichever form it was written in. Numbers are whole, in the finest unit of each
-//! quantity, so that a profile which is written and read again is equal.
+//! quantity, so that a profile that is written and read again stays the same.
 
 /// A job's profile. Groups and networks are in the order of the text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,35 +31,35 @@ pub struct Network {
     pub max_loss_ppb: Option<u64>,
 }
 
-/// Ranks that play one part in the program.
+/// Ranks that play one role in the program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// How many ranks, or which; `None` if its sites say it.
+    /// How many ranks, or which; `None` if its sites determine them.
     pub ranks: Option<Ranks>,
-    /// What it needs of nodes.
+    /// What it needs from nodes.
     pub needs: Needs,
     /// Words of its own program.
     pub program: Option<Vec<String>>,
-    /// The network that its ranks need among each other.
+    /// The network that its ranks need between each other.
     pub within: Option<String>,
-    /// Pairs of another group and the network that is needed between the two.
+    /// Other groups, each with the network that is needed between the two.
     pub to: Vec<(String, String)>,
-    /// What would also do, the best first. The group itself is better than all.
+    /// Acceptable alternatives, the best first. The group itself is better than all of them.
     pub alternatives: Vec<Alternative>,
 }
 
 /// The ranks of a group. All groups of a profile use the same form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranks {
-    /// This many; groups are numbered in the order of the text, without gaps.
+    /// This many; they are numbered in the order of the text, without gaps.
     Count(u32),
-    /// These, as first and last of each range.
+    /// The ranks, as the first and last of each range.
     Named(Vec<(u32, u32)>),
 }
 
-/// What a group needs of nodes; `None` makes no difference.
+/// What a group needs from nodes; `None` means that it does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Cores of each rank.
@@ -68,7 +68,7 @@ pub struct Needs {
     pub memory_bytes: Option<u64>,
     /// How fast a core must be.
     pub speed: Option<Speed>,
-    /// What a node must have, in the words of the sites' batch systems. Not empty.
+    /// Features that a node must have, in the words of the sites' batch systems. Not empty.
     pub features: Option<Vec<String>>,
     /// Sites at which the ranks may be. Not empty.
     pub sites: Option<Vec<String>>,
@@ -83,17 +83,17 @@ pub struct Speed {
     pub max: Option<u64>,
 }
 
-/// What would do instead of a group's own ranks and needs. `None` leaves what the group has.
+/// What would be acceptable instead of a group's own ranks and needs. `None` keeps what the group has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Alternative {
     /// How many ranks.
     pub ranks: Option<u32>,
-    /// What they need.
+    /// What its ranks need.
     pub needs: Needs,
 }
 
 impl Profile {
-    /// Says whether it describes a whole job, and not only groups of ranks. Then each rank is in a group.
+    /// Says whether it describes a whole job, and not only groups of ranks. Then every rank is in a group.
     pub fn is_whole(&self) -> bool {
         self.seconds.is_some() || self.command.is_some() || self.program.is_some()
     }
@@ -104,7 +104,7 @@ impl Profile {
         all.any(|group| matches!(group.ranks, Some(Ranks::Count(_))))
     }
 
-    /// Says whether a site represents those of its ranks that no group names, as in `--groups`. Otherwise
+    /// Says whether a site represents those of its ranks that no group names, as in `--groups`. Otherwise,
     /// sites are where a group's ranks may be.
     pub(crate) fn sites_stand_for_ranks(&self) -> bool {
         !self.is_whole() && !self.counts_ranks()
@@ -125,7 +125,7 @@ impl Ranks {
 }
 
 impl Group {
-    /// The group itself and its alternatives, complete: how many ranks, if that is known, and what they need.
+    /// The group itself and its alternatives, in full: how many ranks, if that is known, and what they need.
     /// The best comes first.
     pub fn choices(&self) -> Vec<(Option<u32>, Needs)> {
         let own = (self.ranks.as_ref().map(Ranks::count), self.needs.clone());
@@ -138,7 +138,7 @@ impl Group {
 }
 
 impl Needs {
-    /// These needs, and for what they leave open those of another.
+    /// These needs, completed from another's where they say nothing.
     fn or(self, other: &Needs) -> Needs {
         Needs {
             cores: self.cores.or(other.cores),

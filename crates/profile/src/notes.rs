@@ -1,8 +1,8 @@
-//! Mistakes and warnings while a text is read, and where in the text each key is.
+//! Mistakes and warnings found while a text is read, and where in the text each key is.
 
 use std::collections::HashMap;
 
-/// Most mistakes that are kept; of more, only the number is.
+/// Most mistakes that are kept; any more are only counted.
 pub(crate) const MAX_MISTAKES: usize = 100;
 
 /// A mistake or a warning.
@@ -10,17 +10,17 @@ pub(crate) const MAX_MISTAKES: usize = 100;
 pub(crate) struct Note {
     /// Where in the text, in bytes.
     pub at: usize,
-    /// The key, by its whole path; empty if the text is no valid TOML or XML.
+    /// The full path of the key; empty if the text is not valid TOML or XML.
     pub key: String,
     pub reason: String,
 }
 
-/// Everything that is known beside the profile.
+/// Everything that is known besides the profile.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub mistakes: Vec<Note>,
     pub warnings: Vec<Note>,
-    /// Those beyond [`MAX_MISTAKES`], of both kinds.
+    /// Number of notes beyond [`MAX_MISTAKES`], of both kinds.
     pub more: usize,
     places: HashMap<String, usize>,
 }
@@ -31,7 +31,7 @@ impl Notes {
         self.places.insert(key.to_owned(), at);
     }
 
-    /// Where a key is, or where the nearest is that holds it.
+    /// Where a key is, or the nearest key that contains it.
     pub(crate) fn at(&self, key: &str) -> usize {
         let mut path = key;
         loop {
@@ -50,7 +50,7 @@ impl Notes {
         add(list, &mut self.more, at, key.into(), reason.into());
     }
 
-    /// A mistake of a key whose place is known.
+    /// Notes a mistake in a key whose place is known.
     pub(crate) fn mistake(&mut self, key: impl Into<String>, reason: impl Into<String>) {
         let key = key.into();
         self.mistake_at(self.at(&key), key, reason);

@@ -1,4 +1,4 @@
-//! Reads a profile of either form, and tells its mistakes.
+//! Reads a profile in either form, and reports its mistakes.
 
 use crate::check;
 use crate::model::Profile;
@@ -6,27 +6,27 @@ use crate::notes::{Note, Notes};
 use crate::{MAX_BYTES, toml_reader, xml_reader};
 use std::fmt;
 
-/// A text that has been read. A run may still have something to say about it.
+/// A text that has been read. A run may add remarks of its own.
 #[derive(Debug)]
 pub struct Reading {
     file: String,
-    /// Where each line but the first begins.
+    /// Where each line except the first begins.
     lines: Vec<usize>,
     /// What could be read.
     pub(crate) profile: Profile,
     pub(crate) notes: Notes,
 }
 
-/// A profile without a mistake.
+/// A profile without mistakes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Read<T = Profile> {
-    /// What was asked for.
+    /// The value that was read.
     pub value: T,
-    /// What the user should know of it, `file:line: key: reason` each: what was left out or assumed.
+    /// What the user should know about it, each as `file:line: key: reason`: what was left out or assumed.
     pub warnings: Vec<String>,
 }
 
-/// All mistakes, `file:line: key: reason` each, in the order of the text.
+/// All mistakes, each as `file:line: key: reason`, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<String>);
 
@@ -75,13 +75,13 @@ impl Reading {
     /// The profile.
     ///
     /// # Errors
-    /// All mistakes in it.
+    /// All mistakes in the profile.
     pub fn finish(mut self) -> Result<Read, Mistakes> {
         let profile = std::mem::take(&mut self.profile);
         self.answer(profile)
     }
 
-    /// A value that was made of the profile, unless there are mistakes.
+    /// A value that was made from the profile, unless there are mistakes.
     pub(crate) fn answer<T>(mut self, value: T) -> Result<Read<T>, Mistakes> {
         let mistakes = std::mem::take(&mut self.notes.mistakes);
         let warnings = std::mem::take(&mut self.notes.warnings);

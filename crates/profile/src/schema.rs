@@ -1,12 +1,12 @@
-//! The JSON schema of a profile in TOML, for editors, made of `keys`. It checks forms; only the reader checks
-//! what must fit together, such as names of groups.
+//! The JSON schema of a profile in TOML, for editors, made from `keys`. It checks forms; only the reader
+//! checks what must fit together, such as names of groups.
 
 use crate::keys::{Key, Kind, MAX, MIN, ROOT};
 use crate::{MAX_NAMES, MAX_RANKS, MAX_WORD_BYTES, MAX_WORDS};
 use causeway_units::{Measure, SPEED, pattern};
 use serde_json::{Map, Value, json};
 
-/// The name of a site, group or network, as `causeway_wire::grid::is_site_name` has it.
+/// The name of a site, group or network, by the rule of `causeway_wire::grid::is_site_name`.
 const NAME: &str = "^(?!all$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$";
 /// Ranks and ranges of them.
 const RANKS: &str = r"^ *[0-9]+ *(- *[0-9]+ *)?(, *[0-9]+ *(- *[0-9]+ *)?)*$";
@@ -87,7 +87,7 @@ fn form(kind: &Kind) -> Value {
     }
 }
 
-/// An object whose keys are names.
+/// An object whose keys are names that the user chooses.
 fn named(value: &Value, most: usize) -> Value {
     json!({
         "type": "object",
@@ -99,7 +99,7 @@ fn named(value: &Value, most: usize) -> Value {
 
 fn quantity(measure: &Measure) -> Value {
     if std::ptr::eq(measure, &raw const SPEED) {
-        // In thousandths there.
+        // The range is in thousandths.
         let (least, most) = (0.001, measure.range.end() / 1_000);
         json!({ "type": "number", "minimum": least, "maximum": most })
     } else {
@@ -107,7 +107,7 @@ fn quantity(measure: &Measure) -> Value {
     }
 }
 
-/// An object of one bound, which it must have.
+/// An object with one bound, which is required.
 fn bounds(keys: &[Key], measure: &Measure) -> Value {
     let mut value = table(keys);
     for key in keys {

@@ -1,4 +1,4 @@
-//! Both forms of a profile: each field, each mistake, and the way from one form to the other and back.
+//! Both forms of a profile: each field, each mistake, and the conversion from one form to the other and back.
 
 use crate::keys::{ALTERNATIVE, GROUP, Key, Kind, NETWORK, ROOT};
 use crate::*;
@@ -368,7 +368,7 @@ fn the_schema_has_each_key_of_a_profile_and_no_other() {
     assert_eq!(found, known);
 }
 
-/// A profile in which a key of a group, or of what `head` begins, has this value.
+/// A profile in which a key of a group, or of the table that `head` begins, has this value.
 fn with(head: &str, key: &str, value: &str) -> String {
     let networks =
         "[network.net-local]\nlatency = { max = '1ms' }\n[network.net-high]\nlatency = { max = '2ms' }\n";
@@ -400,7 +400,7 @@ fn the_reader_reads_each_key_of_the_table_and_refuses_what_it_cannot_mean() {
         for key in keys.iter().filter(|key| !matches!(key.kind, Kind::Named(..))) {
             let good = with(head, key.name, key.example);
             let found = profile(&good);
-            // The same without the key, but for what each table needs at least.
+            // The same without the key, but with everything that each table requires.
             let other = match head {
                 "network" => with(head, "loss", "{ max = '9%' }"),
                 "alternative" => with(head, "cores", "99"),

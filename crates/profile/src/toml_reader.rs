@@ -1,4 +1,4 @@
-//! Reads a profile in TOML: what each key means. What keys there are is in `keys`.
+//! Reads a profile in TOML: what each key means. The keys themselves are listed in `keys`.
 
 use crate::keys::{ALTERNATIVE, GROUP, MAX, MIN, MIN_MAX, NETWORK, ROOT};
 use crate::model::{Alternative, Group, Needs, Network, Profile, Ranks, Speed};
@@ -11,7 +11,7 @@ use causeway_wire::grid::is_site_name;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// What could be read; `None` if the text is no TOML.
+/// What could be read; `None` if the text is not TOML.
 pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
     let (root, errors) = DeTable::parse_recoverable(source);
     for error in &errors {
@@ -67,7 +67,7 @@ fn network(name: &str, table: &Table, notes: &mut Notes) -> Network {
     }
 }
 
-/// The one bound of a table that has one.
+/// The bound of a table that has only one.
 fn bound(table: &Table, name: &str, which: &str, of: &Measure, notes: &mut Notes) -> Option<u64> {
     let table = table.table(name, notes)?;
     table.refuse_others(if which == "min" { MIN } else { MAX }, notes);
@@ -129,7 +129,7 @@ fn speed(table: &Table, notes: &mut Notes) -> Option<Speed> {
     Some(speed)
 }
 
-/// A list of names, each once.
+/// A list of names without repetitions.
 fn names(table: &Table, name: &str, notes: &mut Notes) -> Option<Vec<String>> {
     let (key, value) = table.value(name, notes)?;
     let DeValue::Array(items) = value else {
@@ -147,7 +147,7 @@ fn names(table: &Table, name: &str, notes: &mut Notes) -> Option<Vec<String>> {
                 let reason = "is not a name of 1 to 63 letters, digits, '-', '_' or '.'";
                 notes.mistake(key.clone(), format!("{text:?} {reason}"));
             }
-            // If sites represent ranks, `check` says so, too, as for two groups.
+            // If sites represent ranks, `check` reports this, too, as it does for two groups.
             Some(text) => names.push(text.to_owned()),
             None => notes.mistake(key.clone(), "holds something that is not a text"),
         }
@@ -155,7 +155,7 @@ fn names(table: &Table, name: &str, notes: &mut Notes) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// Ranges of ranks of all groups: the last rank and the group of each, by the first.
+/// Ranges of ranks of all groups: for the first rank of each, its last rank and its group.
 #[derive(Default)]
 struct Ranges(BTreeMap<u32, (u32, String)>);
 
@@ -202,7 +202,7 @@ impl Ranges {
             )
             .into());
         }
-        // Ranges do not overlap, so only the nearest before the end can reach into this one.
+        // Ranges do not overlap, so only the nearest one that begins before this one's end can reach into it.
         if let Some((from, (to, other))) = self.0.range(..=last).next_back()
             && *to >= first
         {

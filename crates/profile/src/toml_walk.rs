@@ -8,14 +8,14 @@ use causeway_wire::TextError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A table with its path, which begins messages.
+/// A table with its path, with which messages begin.
 #[derive(Debug, Clone)]
 pub(crate) struct Table<'t> {
     pub path: String,
     pub entries: &'t DeTable<'t>,
 }
 
-/// How the reason begins if a key is not known.
+/// The beginning of the reason for a key that is not known.
 pub(crate) const UNKNOWN: &str = "is not a key here";
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -70,7 +70,7 @@ impl<'t> Table<'t> {
         read(value).map_err(|reason| notes.mistake(key, &*reason)).ok()
     }
 
-    /// A table in it.
+    /// A table in this table.
     pub(crate) fn table(&self, name: &str, notes: &mut Notes) -> Option<Table<'t>> {
         let (path, value) = self.value(name, notes)?;
         match value {
@@ -82,7 +82,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// The tables in it that have names of their own, with these names and where they are.
+    /// The tables in it whose names the user has chosen, with these names and their places.
     pub(crate) fn named(&self, what: &str, most: usize, notes: &mut Notes) -> Vec<(&'t str, Table<'t>)> {
         let mut tables = Vec::new();
         for (name, at, value) in self.in_order() {
@@ -144,7 +144,7 @@ pub(crate) fn words(value: &DeValue) -> Result<Vec<String>, TextError> {
     Ok(words)
 }
 
-/// Says why words are no command.
+/// Says why words are not a command.
 pub(crate) fn check_words(words: &[String]) -> Result<(), TextError> {
     if words.first().is_none_or(String::is_empty) {
         return Err("names no program".into());

@@ -4,7 +4,7 @@ use crate::model::{Group, Needs, Network, Profile, Ranks, Speed};
 use causeway_units::{LATENCY, LOSS, RATE, SIZE, SPEED, TIME};
 use std::fmt::Write as _;
 
-/// The text of a profile. It says all that a profile can say.
+/// The text of a profile. It contains everything that a profile can say.
 pub fn to_toml(profile: &Profile) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: Option<String>| {
@@ -110,7 +110,7 @@ fn speed(speed: Speed) -> String {
     format!("{{ {} }}", bounds.collect::<Vec<_>>().join(", "))
 }
 
-/// A text where splitting it at blanks gives the same words, otherwise a list.
+/// A text if splitting it at blanks gives the same words, otherwise a list.
 fn words(words: &[String]) -> String {
     let is_plain =
         |word: &String| !word.is_empty() && !word.contains(|letter: char| letter.is_ascii_whitespace());
@@ -122,7 +122,7 @@ fn words(words: &[String]) -> String {
     }
 }
 
-/// A name as a key: one with a point needs quotes.
+/// A name as a key: one with a dot needs quotes.
 fn key(name: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.bytes().all(is_bare) {

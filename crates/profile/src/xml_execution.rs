@@ -85,8 +85,8 @@ pub(crate) fn read_time(node: Node, profile: &mut Profile, notes: &mut Notes) {
     }
 }
 
-/// The seconds of a duration (ISO 8601) without years and months, whose lengths vary; `None` if it is no
-/// duration.
+/// The seconds of a duration (ISO 8601) without years and months, whose lengths vary; `None` if the text is
+/// not a duration.
 fn seconds(text: &str) -> Option<u64> {
     let text = text.strip_prefix('P')?;
     let (date, time) = text.split_once('T').unwrap_or((text, "T0S"));

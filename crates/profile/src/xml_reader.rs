@@ -1,6 +1,6 @@
 //! Reads a profile in QCG's XML: Fig. 3 of coti-2011, and what public texts of QCG and GSSIM show of the
-//! parts that the figure leaves out (docs/profile.md). The figure names no units; those here are told as a
-//! warning.
+//! parts that the figure leaves out (docs/profile.md). The figure names no units; a warning names those that
+//! are assumed here.
 
 use crate::model::{Group, Network, Profile, Ranks};
 use crate::notes::Notes;
@@ -12,13 +12,13 @@ use causeway_units::{LATENCY, Measure, RATE, SIZE, plain};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::HashSet;
 
-/// Most elements and texts: they take some 100 bytes each, and a profile of [`MAX_GROUPS`] groups that are
-/// all joined has some 30 000.
+/// Most elements and texts: each takes some 100 bytes, and a profile of [`MAX_GROUPS`] groups, all of them
+/// joined, has some 30 000.
 const MAX_NODES: u32 = 100_000;
 
 const ROOT: &str = "grmsJob";
 
-/// What could be read; `None` if the text is no such XML.
+/// Returns what could be read; `None` if the text is not such XML.
 pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
     let options = ParsingOptions {
         nodes_limit: MAX_NODES,
@@ -43,7 +43,7 @@ pub(crate) fn read(source: &str, notes: &mut Notes) -> Option<Profile> {
     Some(job(root, notes))
 }
 
-/// Where a position is, in bytes; its column counts letters.
+/// The byte at which a position is: the position's column counts characters.
 fn offset(source: &str, position: roxmltree::TextPos) -> usize {
     let row = usize::try_from(position.row).unwrap_or(1).max(1);
     source.split_inclusive('\n').take(row - 1).map(str::len).sum()
@@ -135,7 +135,7 @@ fn network(node: Node, profile: &mut Profile, notes: &mut Notes) {
     profile.networks.push(network);
 }
 
-/// Reports a parameter that no key represents.
+/// Reports a parameter that no key of a profile represents.
 fn left_out(parameter: Node, name: Option<&str>, notes: &mut Notes) {
     let reason = match name {
         Some("cpuspeed") => "is a clock rate, and speed is relative here; it is left out".to_owned(),
@@ -145,7 +145,7 @@ fn left_out(parameter: Node, name: Option<&str>, notes: &mut Notes) {
     notes.warn_at(at(parameter), path(parameter), reason);
 }
 
-/// The text of a parameter's one bound.
+/// The text of the one bound that a parameter may have.
 fn bound(parameter: Node, which: &'static str, key: &str, notes: &mut Notes) -> Option<String> {
     notes.place(key, at(parameter));
     let known = Known {
@@ -181,7 +181,7 @@ fn whole(text: &str, most: u32) -> Result<u32, String> {
     number.ok_or_else(|| format!("{text:?} is not a whole number from 1 to {most}"))
 }
 
-/// Keeps what has been read, once.
+/// Keeps what has been read; a second value of the same kind is a mistake.
 fn set<T>(to: &mut Option<T>, read: Result<T, String>, key: &str, notes: &mut Notes) {
     match read {
         Ok(_) if to.is_some() => notes.mistake(key, "is there twice"),
@@ -190,7 +190,7 @@ fn set<T>(to: &mut Option<T>, read: Result<T, String>, key: &str, notes: &mut No
     }
 }
 
-/// Tells once which units are assumed.
+/// Notes once which units are assumed.
 fn assumed(node: Node, notes: &mut Notes) {
     const KEY: &str = "units";
     if !notes.warnings.iter().any(|note| note.key == KEY) {
@@ -201,7 +201,7 @@ fn assumed(node: Node, notes: &mut Notes) {
 }
 
 fn task(node: Node, profile: &mut Profile, notes: &mut Notes) {
-    // An id that tells tasks of one job apart; there is one.
+    // The attribute distinguishes the tasks of one job, of which only one is supported.
     let known = Known {
         attributes: &["taskId"],
         single: &[
@@ -213,7 +213,7 @@ fn task(node: Node, profile: &mut Profile, notes: &mut Notes) {
         ..NOTHING
     };
     known.look(node, notes);
-    // The figure has one name, QCG's own stylesheets the other.
+    // The figure uses one name, and QCG's own stylesheets use the other.
     let names = ["resourcesDescription", "requirements"];
     let both: Vec<Node> = names.iter().filter_map(|name| child_named(node, name)).collect();
     match both.as_slice() {

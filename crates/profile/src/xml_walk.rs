@@ -1,9 +1,10 @@
-//! Walks an XML document: finds elements, and notes what nobody reads, so that nothing is dropped silently.
+//! Walks an XML document: it finds elements, and notes what nobody has read, so that nothing is dropped
+//! silently.
 
 use crate::notes::Notes;
 use roxmltree::{Attribute, Node};
 
-/// Elements may carry names for tools that check documents; they say nothing of the job.
+/// Elements may have namespace attributes for tools that check documents; these say nothing about the job.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// The path of an element, for messages.
@@ -19,19 +20,19 @@ pub(crate) fn at(node: Node) -> usize {
     node.range().start
 }
 
-/// What an element may have. Everything else is reported.
+/// What an element may contain. Everything else is reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     pub attributes: &'static [&'static str],
-    /// Elements of which there is one at most.
+    /// Elements that may occur once at most.
     pub single: &'static [&'static str],
-    /// Elements of which there may be many.
+    /// Elements that may occur many times.
     pub many: &'static [&'static str],
-    /// Whether it has a text instead.
+    /// Whether the element has a text instead.
     pub has_text: bool,
 }
 
-/// What has nothing at all, as a base for others.
+/// An element that has nothing at all, as a base for others.
 pub(crate) const NOTHING: Known = Known {
     attributes: &[],
     single: &[],
@@ -46,8 +47,8 @@ pub(crate) const TEXT: Known = Known {
 };
 
 impl Known {
-    /// Notes what is there beside what is known: unknown parts as warnings, known ones that come twice as
-    /// mistakes.
+    /// Notes what an element contains besides what is known: unknown parts as warnings, and repeated ones
+    /// that may occur only once as mistakes.
     pub(crate) fn look(self, node: Node, notes: &mut Notes) {
         let path = path(node);
         for attribute in node.attributes() {
@@ -82,12 +83,12 @@ impl Known {
     }
 }
 
-/// The first element of a name in another.
+/// The first element with this name in another element.
 pub(crate) fn child_named<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     elements(node, name).next()
 }
 
-/// All elements of a name in another.
+/// All elements with this name in another element.
 pub(crate) fn elements<'a, 'i>(node: Node<'a, 'i>, name: &str) -> impl Iterator<Item = Node<'a, 'i>> {
     node.children()
         .filter(move |child| child.is_element() && child.tag_name().name() == name)
@@ -104,12 +105,12 @@ pub(crate) fn text(node: Node) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Without the characters that XML takes for blanks.
+/// Removes from both ends what XML counts as blanks.
 pub(crate) fn trimmed(text: &str) -> &str {
     text.trim_matches([' ', '\t', '\r', '\n'])
 }
 
-/// The value of an attribute, or a mistake.
+/// The value of an attribute; notes a mistake if there is none.
 pub(crate) fn required(node: Node, name: &str, notes: &mut Notes) -> Option<String> {
     let value = node
         .attribute(name)

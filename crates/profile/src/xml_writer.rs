@@ -1,15 +1,16 @@
-//! Writes a profile in QCG's XML. What that form cannot say is an error that names it, never left out.
+//! Writes a profile in QCG's XML. What that format cannot express is an error that names it, and is never
+//! just left out.
 
 use crate::model::{Group, Network, Profile, Ranks};
 use crate::xml_walk::trimmed;
 use causeway_units::plain;
 use std::fmt::{self, Write as _};
 
-/// The unit of a number in QCG's XML, which names none.
+/// The unit of a number in QCG's XML, which does not name it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit {
     pub name: &'static str,
-    /// What it is in the finest unit of its quantity.
+    /// The unit's size, in the finest unit of its quantity.
     pub factor: u64,
 }
 
@@ -17,22 +18,22 @@ const fn unit(name: &'static str, factor: u64) -> Unit {
     Unit { name, factor }
 }
 
-/// Bandwidth of Fig. 3: its 5120 is a round number of these.
+/// The unit of bandwidths, from Fig. 3, whose 5120 is a round number of these.
 pub(crate) const KILOBYTES_PER_SECOND: Unit = unit("kB/s", 8_000);
-/// Latency of Fig. 3: 5 seconds would be no bound, and no network meets 5 microseconds.
+/// The unit of latencies, from Fig. 3: 5 seconds would bound nothing, and no network has 5 microseconds.
 pub(crate) const MILLISECONDS: Unit = unit("ms", 1_000_000);
-/// Memory, as grid descriptions of that time have it.
+/// The unit of memory, as in grid descriptions of that time.
 pub(crate) const MEGABYTES: Unit = unit("MB", 1_000_000);
-/// Cores.
+/// The unit of cores.
 const ONE: Unit = unit("", 1);
-/// The type of an execution whose program `mpirun` starts over all sites, from Fig. 3.
+/// The type of an execution, from Fig. 3, whose program `mpirun` starts across all sites.
 pub(crate) const COMMAND_TYPE: &str = "open_mpi";
 /// The type of an execution whose program each site starts with its own MPI.
 pub(crate) const PROGRAM_TYPE: &str = "mpi";
-/// What starts the program of [`COMMAND_TYPE`].
+/// The launcher of a program of [`COMMAND_TYPE`].
 pub(crate) const LAUNCHER: &str = "mpirun";
 
-/// What XML cannot say, `key: reason` each.
+/// What XML cannot express, each as `key: reason`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsaid(pub Vec<String>);
 
@@ -44,10 +45,10 @@ impl fmt::Display for Unsaid {
 
 impl std::error::Error for Unsaid {}
 
-/// The XML of a profile.
+/// Writes a profile as XML.
 ///
 /// # Errors
-/// All keys that XML cannot say.
+/// All keys that XML cannot express.
 pub fn to_xml(profile: &Profile) -> Result<String, Unsaid> {
     let mut unsaid = Vec::new();
     let execution = execution(profile, &mut unsaid);
@@ -65,7 +66,7 @@ pub fn to_xml(profile: &Profile) -> Result<String, Unsaid> {
     Ok(writer.text)
 }
 
-/// Names what a group says and XML cannot.
+/// Notes what a group demands and XML cannot express.
 fn refuse(group: &Group, unsaid: &mut Vec<String>) {
     let needs = &group.needs;
     let rows = [
@@ -86,7 +87,7 @@ fn refuse(group: &Group, unsaid: &mut Vec<String>) {
     unsaid.extend(said.map(|(_, reason)| format!("groups.{}.{reason}", group.name)));
 }
 
-/// The type and the words of what is run.
+/// The type of the execution, and the words of the command.
 fn execution<'a>(profile: &'a Profile, unsaid: &mut Vec<String>) -> Option<(&'static str, &'a [String])> {
     let (key, kind, words) = match (profile.command.as_deref(), profile.program.as_deref()) {
         (Some([first, rest @ ..]), _)
@@ -103,7 +104,7 @@ fn execution<'a>(profile: &'a Profile, unsaid: &mut Vec<String>) -> Option<(&'st
         (None, Some(words)) => ("program", PROGRAM_TYPE, words),
         (None, None) => return None,
     };
-    // XML readers drop blanks around a text, and some letters cannot be in XML at all.
+    // XML readers drop blanks around a text, and XML cannot contain some characters at all.
     let is_plain = |word: &String| !word.is_empty() && trimmed(word) == word && word.chars().all(is_xml);
     if let Some(word) = words.iter().find(|word| !is_plain(word)) {
         let reason = "XML has no empty words, blanks around words, or U+FFFE and U+FFFF";
@@ -112,12 +113,12 @@ fn execution<'a>(profile: &'a Profile, unsaid: &mut Vec<String>) -> Option<(&'st
     Some((kind, words))
 }
 
-/// Says whether XML 1.0 may have a letter; control characters are in no word.
+/// Whether XML 1.0 may contain a character; no word contains control characters.
 fn is_xml(letter: char) -> bool {
     !matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Elements with their indents.
+/// Writes elements with their indents.
 #[derive(Default)]
 struct Writer {
     text: String,
@@ -137,7 +138,7 @@ impl Writer {
         }
     }
 
-    /// An element with a text, or without anything.
+    /// Writes an element with a text, or an empty one.
     fn leaf(&mut self, name: &'static str, attributes: &[(&str, &str)], text: Option<&str>) {
         self.start(name, attributes);
         let _ = match text {
@@ -212,7 +213,8 @@ fn write_network(to: &mut Writer, network: &Network) {
     to.end();
 }
 
-/// A parameter with a bound, if there is one. Six digits after the point show the finest unit of each.
+/// Writes a parameter with a bound, if there is one. Six decimal places suffice for the finest unit of each
+/// quantity.
 fn write_bound(
     to: &mut Writer,
     element: &'static str,
@@ -300,7 +302,7 @@ fn write_execution(to: &mut Writer, kind: &str, words: &[String]) {
     to.end();
 }
 
-/// A duration in ISO 8601, without days.
+/// Formats a duration in ISO 8601, without days.
 fn duration(seconds: u64) -> String {
     let parts = [
         (seconds / 3600, 'H'),

@@ -1,7 +1,8 @@
 //! `causeway agent [SSH OPTIONS] HOST COMMAND...`: what MPI launchers call in place of ssh.
 //!
-//! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and
-//! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
+//! Asks the gateway of this site to reach the node, wherever it is, and passes on standard input, output,
+//! error and the exit status as ssh would. When it ends, for whatever reason, everything that it started on
+//! the node ends, too.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request};
 use super::parts::{self, Part};
@@ -16,16 +17,17 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-/// Directories of the launcher, for the daemons of an MPI that is not in the login's `PATH`.
+/// Directories of the launcher, for the daemons of an MPI that is not in the `PATH` of a login.
 pub const PATH_ENV: &str = "CAUSEWAY_LAUNCHER_PATH";
 
-/// Status of ssh for its own failures: launchers know it.
+/// The status with which ssh reports its own failures: launchers know it.
 const FAILED: u8 = 255;
 
-/// Letters of ssh options that take a value, from ssh(1).
+/// Letters of ssh's options that take a value, from ssh(1).
 const VALUED: &[u8] = b"BbcDEeFIiJLlmOoPpQRSWw";
 
-/// Variables that reach the daemons, and through them the ranks. All are the same at every site.
+/// Variables that are passed to the daemons, and through them to the ranks. Their values are the same at
+/// every site.
 const SENT: &[&str] = &[
     causeway_wire::env::GRID,
     causeway_wire::env::TOKEN,
@@ -70,7 +72,7 @@ enum AgentError {
     Io(#[from] io::Error),
     #[error("{0}")]
     Node(String),
-    /// The command ran, or was about to.
+    /// The command was running, or about to run.
     #[error("{0}")]
     Lost(Box<AgentError>),
     #[error(
@@ -79,14 +81,14 @@ enum AgentError {
     Cut,
 }
 
-/// The arguments, if this process was called by [`AGENT_NAME`].
+/// The arguments, if this process was called as [`AGENT_NAME`].
 pub fn called_by_name() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os();
     let own = words.next()?;
     (std::path::Path::new(&own).file_name() == Some(OsStr::new(AGENT_NAME))).then(|| words.collect())
 }
 
-/// Runs the command at the node; the exit status is the command's, 255 when it could not be run.
+/// Runs the command on the node; the exit status is the command's, or 255 if it could not be run.
 pub fn main(args: Args) -> ExitCode {
     ending::follow_the_launcher();
     let Some((host, command)) = split(&args.words) else {
@@ -109,7 +111,7 @@ pub fn main(args: Args) -> ExitCode {
     }
 }
 
-/// Finds host and command in ssh's arguments. Options mean nothing here, because the site's own settings
+/// Finds host and command in ssh's arguments. Options have no effect here, because the site's own settings
 /// apply.
 fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
     let mut rest = words;
@@ -122,13 +124,14 @@ fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
         if bytes.first() != Some(&b'-') || bytes.len() == 1 {
             break;
         }
-        // A valued letter ends a cluster; its value follows in the word or is the next word.
+        // A letter that takes a value ends a group of letters; the value is the rest of the word, or the next
+        // word.
         let valued = bytes[1..].iter().position(|letter| VALUED.contains(letter));
         let value_is_next = valued.is_some_and(|at| at + 2 == bytes.len());
         rest = if value_is_next { more.get(1..)? } else { more };
     }
     let (host, command) = rest.split_first()?;
-    // user@host: the account is the site's business, as for other options.
+    // user@host: which account is used is for the site to decide, like other options.
     let host = host.to_str().map_or(host.clone(), |host| {
         host.rsplit('@').next().unwrap_or(host).into()
     });
@@ -162,7 +165,8 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let filled = Arc::clone(&window);
     std::thread::spawn(move || stdin::send(&writer, &filled));
     let status = relay(reader, &window).map_err(|error| {
-        // Before the launcher is told: it may call this a success.
+        // The lost part is reported before the launcher learns about it, because the launcher may call this a
+        // success.
         parts::tell(&node, Part::Lost);
         AgentError::Lost(Box::new(error))
     })?;
@@ -170,9 +174,9 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     Ok(status)
 }
 
-/// hydra does not watch its agents: without this, a node on which nothing starts holds the job up for a
-/// minute, and a lost one for ever. Every launcher takes SIGTERM as the order to end the job cleanly. Open
-/// MPI itself notices that an agent has started nothing.
+/// Ends the launcher. hydra does not watch its agents: without this, a node on which nothing starts delays
+/// the job by a minute, and a lost one for ever. Every launcher obeys SIGTERM as the order to end the job
+/// cleanly. Open MPI itself notices that an agent has started nothing.
 fn end_launcher() {
     let launcher = nix::unistd::getppid();
     if launcher.as_raw() > 1 {
@@ -180,12 +184,12 @@ fn end_launcher() {
     }
 }
 
-/// Takes what the node sends until the command's end.
+/// Handles what the node sends, until the command's end.
 fn relay(reader: UnixStream, window: &Window) -> Result<u8, AgentError> {
     let mut reader = io::BufReader::with_capacity(MAX_DATA, reader);
     loop {
         match Frame::read(&mut reader)?.ok_or(AgentError::Cut)? {
-            // A launcher that no longer reads does not want the output; the command's end still counts.
+            // A launcher that no longer reads does not want the output; how the command ends still counts.
             Frame::Stdout(data) => drop(io::stdout().write_all(&data).and_then(|()| io::stdout().flush())),
             Frame::Stderr(data) => drop(io::stderr().write_all(&data)),
             Frame::Credit(bytes) => window.give_back(bytes as usize),
@@ -196,7 +200,7 @@ fn relay(reader: UnixStream, window: &Window) -> Result<u8, AgentError> {
     }
 }
 
-/// ssh's rule: the words joined by blanks are what the remote shell gets.
+/// Joins the words by blanks, as ssh does: this is what the remote shell gets.
 fn request(command: &[OsString]) -> Request {
     let variables = std::env::vars_os();
     let environment = variables.filter_map(|(name, value)| {

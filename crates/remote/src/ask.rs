@@ -1,4 +1,4 @@
-//! Runs short commands on nodes for a job that has no launcher, and takes what they print.
+//! Runs short commands on nodes for a job that has no launcher, and returns what they print.
 
 use super::frame::{Frame, Request};
 use causeway_control as control;
@@ -6,16 +6,17 @@ use std::io::BufReader;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nodes that are asked at once: sshd turns away more than ten unauthenticated connections (MaxStartups).
+/// Most nodes that are asked at once: sshd turns away callers when more than ten connections are not
+/// authenticated yet (MaxStartups).
 const AT_ONCE: usize = 8;
 
-/// The most that is kept of what a command prints.
+/// Most bytes that are kept of what a command prints.
 const OUTPUT_BYTES: usize = 4096;
 
-/// The status of a shell that does not find a command.
+/// The status with which a shell reports that it does not find a command.
 const NOT_FOUND: u8 = 127;
 
-/// Calls `look` for each of these, eight at a time; `None` if it panicked.
+/// Calls `look` for each of these nodes, eight at a time; a result is `None` if its call panicked.
 pub fn on_each<N: Sync, T: Send>(nodes: &[N], look: impl Fn(&N) -> T + Sync) -> Vec<Option<T>> {
     let look = &look;
     let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
@@ -28,11 +29,11 @@ pub fn on_each<N: Sync, T: Send>(nodes: &[N], look: impl Fn(&N) -> T + Sync) -> 
     batches.collect()
 }
 
-/// Runs a shell's command on a node of the job with this token, wherever the node is. Returns what it prints.
-/// The command ends with the connection to it, and so with this process.
+/// Runs a shell command on a node of the job with this token, wherever the node is, and returns what it
+/// prints. The command ends with the connection to it, and so with this process.
 ///
 /// # Errors
-/// It is not started, fails or takes longer; in one sentence.
+/// The command does not start, fails or takes longer than `within`; the error is one sentence.
 pub fn ask(token: &str, node: &str, command: &str, within: Duration) -> Result<String, String> {
     let until = Instant::now() + within;
     let spawn = control::Request::Spawn {

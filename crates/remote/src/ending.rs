@@ -1,4 +1,4 @@
-//! Passes on that a job ends in a hurry: when an agent gets SIGTERM, it tells the node by a frame.
+//! Passes on that a job must end in a hurry: when an agent gets SIGTERM, it sends the node a frame.
 
 use super::frame::Frame;
 use super::tree::Haste;
@@ -10,19 +10,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Ends this process when the launcher ends. It must be called first.
+/// Ends this process when the launcher ends. It must be called before anything else.
 pub fn follow_the_launcher() {
-    // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to
-    // handle. SIGTERM ends this process, whatever the launcher does with its own.
+    // Launcher and agent share a terminal's process group with some launchers: only the launcher handles
+    // Ctrl-C. SIGTERM ends this process, whatever the launcher has set for it.
     for (signal, handler) in [
         (Signal::SIGINT, SigHandler::SigIgn),
         (Signal::SIGTERM, SigHandler::SigDfl),
     ] {
-        // SAFETY: neither installs a function.
+        // SAFETY: neither handler is a function of this program.
         let _ = unsafe { signal::signal(signal, handler) };
     }
     let _ = only_sigterm().thread_unblock();
-    // Not SIGKILL: the launcher may be gone before this process has passed on what it was told before.
+    // Not SIGKILL: the launcher may end before this process has passed on what it was told.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
 }
 
@@ -32,8 +32,8 @@ fn only_sigterm() -> SigSet {
     signals
 }
 
-/// From now on SIGTERM ends this process by way of a thread, which first tells the node to hurry. It
-/// must be called while the process has one thread, because other threads inherit the signal mask.
+/// Has SIGTERM end this process from now on through a thread that first tells the node to hurry. It must be
+/// called while the process has one thread, because other threads inherit the signal mask.
 ///
 /// # Errors
 /// Those of pthread_sigmask and of starting a thread.
@@ -56,7 +56,7 @@ fn wait_for(wanted: &SigSet) -> Haste {
     // SAFETY: all zeroes is a siginfo_t.
     let mut signal: libc::siginfo_t = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: the set and the place live for as long as the call.
+        // SAFETY: the set and the buffer outlive the call.
         let taken = unsafe { libc::sigwaitinfo(wanted.as_ref(), &raw mut signal) };
         if taken == libc::SIGTERM {
             return Haste::told_by(&signal);
@@ -64,8 +64,8 @@ fn wait_for(wanted: &SigSet) -> Haste {
     }
 }
 
-/// Writes the frame if the stream takes it soon. A stream that standard input blocks ends by itself, and that
-/// tells the node, too.
+/// Writes the frame if the stream accepts it soon. A stream that is blocked by standard input is simply
+/// closed, which also tells the node to end.
 fn say_so(writer: &Mutex<UnixStream>) {
     let deadline = Instant::now() + SOON;
     let writer = loop {
@@ -78,10 +78,10 @@ fn say_so(writer: &Mutex<UnixStream>) {
     };
     let mut bytes = Vec::new();
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-    // The end of the stream follows in any case.
+    // In any case, the stream ends next.
     let _ = Frame::Hurry.write(&mut bytes);
     let _ = send(writer.as_raw_fd(), &bytes, flags);
 }
 
-/// Another thread that writes is done in microseconds, unless the stream is blocked.
+/// How long to wait for the writer: another thread writes for microseconds, unless the stream is blocked.
 const SOON: Duration = Duration::from_millis(50);

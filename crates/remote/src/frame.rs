@@ -1,13 +1,14 @@
 //! Frames between `causeway agent` and `causeway node-exec`, end to end through gateways and ssh.
 //!
-//! `[version u8][kind u8][length u32, big endian][payload]`. No sockets here: any reader, any writer.
+//! `[version u8][kind u8][length u32, big endian][payload]`. This module knows no sockets, only readers and
+//! writers.
 //!
-//! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
-//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
-//! says so last. `Interrupt` may come at any time. The agent sends at most [`STDIN_WINDOW`] bytes of standard
-//! input that no `Credit` has given back, and up to [`MOST_STDIN`] if they come back fast: node-exec thus
-//! always reads on and sees the end of its input, which is the order to kill, even when the command never
-//! reads.
+//! node-exec opens with `Hello`, and the agent answers with `Request`; then the agent sends `Stdin` and
+//! `StdinEnd`, and node-exec sends `Credit`, `Stdout` and `Stderr`; `Exit` or `Error` ends it. An agent that
+//! is ended in a hurry says so in its last frame. `Interrupt` may come at any time. The agent sends at most
+//! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back, and up to [`MOST_STDIN`] if they
+//! come back fast: so node-exec never stops reading, and sees the end of its input, which is the order to
+//! kill, even if the command never reads.
 
 use super::text::Text;
 use causeway_control::spawned::{FRAME_ERROR, FRAME_VERSION};
@@ -17,42 +18,42 @@ use std::io::{self, Read, Write};
 /// First byte of every frame.
 pub const VERSION: u8 = FRAME_VERSION;
 
-/// Longest payload of program data: a read of a pipe yields no more.
+/// Longest payload with a program's data: one read of a pipe yields no more.
 pub const MAX_DATA: usize = 64 * 1024;
 
-/// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and long host lists on command lines
-/// fit.
+/// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and command lines with long host lists
+/// fit into it.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
 /// Longest message about what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of
 /// which JSON may write as six.
 const MAX_STARTED: usize = 8 * 1024;
 
-/// Longest message of a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
+/// Longest message to or from a holder: an allocation of [`causeway_batch::MAX_NODES`] nodes.
 const MAX_BATCH: usize = 2 * 1024 * 1024;
 
-/// Most bytes that a shell's start-up files may print before the first frame, and that are shown if none
-/// comes.
+/// Most bytes that a shell's start-up files may print before the first frame; if none comes, they are shown.
 const MOST_NOISE: usize = 64 * 1024;
 const SHOWN_NOISE: usize = 80;
 
-/// Bytes of standard input in flight at first, and at most: as many as a link of 1 Gbit/s takes in 130 ms.
+/// Most bytes of standard input in flight, at first. They may grow to [`MOST_STDIN`], which a link of 1
+/// Gbit/s carries in 130 ms.
 pub const STDIN_WINDOW: usize = 256 * 1024;
 /// See [`STDIN_WINDOW`].
 pub const MOST_STDIN: usize = 16 * 1024 * 1024;
 
-/// The command that the node is to run.
+/// A command that the node must run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The command line for the user's shell, as ssh would pass it.
     pub command: Text,
-    /// Variables set over those of the login.
+    /// Variables that replace those of the login.
     pub environment: Vec<(String, Text)>,
-    /// Directories put before the login's `PATH`.
+    /// Directories that precede those of the login's `PATH`.
     pub path: Vec<Text>,
-    /// The command is the site's own part of a job: in an allocation it finds the allocation as a script
-    /// does. Else it is a launcher's daemon, which must not take the allocation for its own.
+    /// Whether the command is the site's own part of a job, which finds the allocation as a script in it
+    /// would. If not, it is a launcher's daemon, which must not use the allocation as its own.
     #[serde(default)]
     pub is_of_site: bool,
 }
@@ -60,43 +61,44 @@ pub struct Request {
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// node-exec runs.
+    /// node-exec is running.
     Hello,
-    /// What it is to do.
+    /// What node-exec must do.
     Request(Box<Request>),
     /// Bytes for the command's standard input.
     Stdin(Vec<u8>),
-    /// No more standard input.
+    /// The end of standard input.
     StdinEnd,
-    /// The number of bytes of standard input that were taken.
+    /// The number of bytes of standard input that the command has read.
     Credit(u32),
     /// Bytes from the command's standard output.
     Stdout(Vec<u8>),
     /// Bytes from the command's standard error.
     Stderr(Vec<u8>),
-    /// The command ended, with a status as shells count it (128 + signal); nothing of it runs any more.
+    /// The command has ended with this status, as shells count it (128 + signal); nothing of it is running
+    /// any more.
     Exit(u8),
-    /// It could not be started; one sentence for the user.
+    /// The command could not be started: one sentence for the user.
     Error(String),
     /// The job has already been asked to end, and the rest of it hangs. The end of the input follows.
     Hurry,
-    /// The command is to end as by Ctrl-C at its terminal.
+    /// The command must end as if Ctrl-C had been pressed at its terminal.
     Interrupt,
-    /// `start-node` is there, and so is the gateway that started it: node-exec's lease is renewed.
+    /// `start-node` is still running, and so is the gateway that started it: this renews node-exec's lease.
     Alive,
-    /// What `causeway run` and the holder of an allocation tell each other, as JSON.
+    /// A message between `causeway run` and the holder of an allocation, as JSON.
     Batch(Vec<u8>),
-    /// What runs here. It is for `start-node` alone, which keeps it.
+    /// What has been started here. The frame is for `start-node` alone, which does not pass it on.
     Started(Started),
 }
 
-/// What a node runs, for the audit of its site.
+/// What runs on a node, for the audit of its site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// The process above all of it.
+    /// The process from which all the others descend.
     pub pid: u32,
-    /// The beginning of what the user's shell is given.
+    /// The beginning of what the user's shell was given.
     pub command: String,
 }
 
@@ -106,19 +108,19 @@ pub enum FrameError {
     /// Reading failed, or the stream ended inside a frame.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Another version, or text that is not ours at all.
+    /// The frame has another version, or this is some text that is not a frame at all.
     #[error(
         "unexpected output {0:?} (does a shell start-up file print something, or is another version of causeway \
          installed there?)"
     )]
     Version(String),
-    /// A kind this version does not know.
+    /// This version does not know the kind.
     #[error("frame kind {0} is not known")]
     Kind(u8),
-    /// Longer than its kind may be.
+    /// The frame is longer than its kind allows.
     #[error("frame of kind {0} claims {1} bytes")]
     TooLong(u8, u32),
-    /// The payload is not what the kind says.
+    /// The payload does not fit the kind.
     #[error("frame of kind {0} is damaged")]
     Payload(u8),
 }
@@ -143,10 +145,10 @@ impl Frame {
         }
     }
 
-    /// Writes the frame in one call, so that frames of several threads do not mix under a lock.
+    /// Writes the frame in one call: under a lock, frames of several threads do not mix.
     ///
     /// # Errors
-    /// Those of the writer; `InvalidInput` for a payload over its limit.
+    /// Those of the writer; `InvalidInput` if the payload exceeds its limit.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
         let payload = match self {
             Frame::Hello | Frame::StdinEnd | Frame::Hurry | Frame::Interrupt | Frame::Alive => Vec::new(),
@@ -173,11 +175,11 @@ impl Frame {
         writer.flush()
     }
 
-    /// Reads `Hello`, the first frame, over what a shell's start-up files print before it. False when the
-    /// stream ends before anything came.
+    /// Reads `Hello`, the first frame, and skips what a shell's start-up files print before it. Returns false
+    /// if the stream ends before anything has come.
     ///
     /// # Errors
-    /// No `Hello` came, or too much before it.
+    /// No `Hello` came, or too many bytes before it.
     pub fn read_hello(reader: &mut impl Read) -> Result<bool, FrameError> {
         const HELLO: [u8; 6] = [VERSION, 1, 0, 0, 0, 0];
         let (mut came, mut byte) = (Vec::new(), [0]);
@@ -243,7 +245,7 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
     })
 }
 
-/// Longest payload of a known kind.
+/// Longest payload of a kind; `None` if the kind is unknown.
 fn limit(kind: u8) -> Option<usize> {
     Some(match kind {
         2 => MAX_REQUEST,
@@ -270,7 +272,7 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Shows the start of what came instead of a frame: usually the message of a shell's start-up file.
+/// Reports the beginning of what came instead of a frame: usually the message of a shell's start-up file.
 fn foreign(reader: &mut impl Read, head: &[u8]) -> FrameError {
     let mut text = head.to_vec();
     let mut more = [0; 80];

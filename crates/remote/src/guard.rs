@@ -1,13 +1,13 @@
-//! Runs one command such that nothing of it outlives the order to end, however that order comes.
+//! Runs one command in such a way that nothing of it outlives the order to end, however that order comes.
 //!
 //! ```text
 //!   owner (agent's far end, or run) --orders--> guard (inherits orphans) -- command -- its processes
 //!                                   <--report--
 //! ```
-//! Each byte of the orders is a signal for the command, with [`TO_GROUP`] for its process group, or
-//! [`HURRY`]; their end is the order to end everything. Two processes, because one that is killed with
-//! SIGKILL can end nobody: the guard sees the end of the orders when its owner is killed, and the owner
-//! inherits everything when the guard is.
+//! Each byte of the orders is a signal for the command (with [`TO_GROUP`], for its process group), or
+//! [`HURRY`]; the end of the orders is the order to end everything. It takes two processes, because one that
+//! is killed with SIGKILL can end nobody: when the owner is killed, the guard sees the end of the orders, and
+//! when the guard is killed, the owner inherits everything.
 
 use super::shimless::Watch;
 use super::tree::{self, Haste};
@@ -22,16 +22,16 @@ use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Says that the command's end is to be [`Haste::Hurry`]. No signal has this number.
+/// The order by which the command's end becomes [`Haste::Hurry`]. No signal has this number.
 pub const HURRY: u8 = 0;
 
-/// Added to a signal, says that it is for the command's process group, which the command must lead. No signal
-/// has this bit.
+/// The bit that, added to a signal, sends it to the command's process group, which the command must lead. No
+/// signal has this bit.
 pub const TO_GROUP: u8 = 0x80;
 
 /// A command under its guard.
 pub struct Guarded {
-    /// Readable when the command has ended, or the guard was killed.
+    /// The pipe that becomes readable when the command has ended, or the guard was killed.
     pub report: File,
     pid: Pid,
     children: SignalFd,
@@ -40,18 +40,18 @@ pub struct Guarded {
 /// How a guarded command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It ended with this status, as shells count it.
+    /// The command ended with this status, as shells count it.
     Status(u8),
-    /// It did not start.
+    /// The command did not start, for this reason.
     NotStarted(String),
 }
 
 impl Guarded {
-    /// Starts the command under a guard; returns it and where the orders go. `not_for_guard` are descriptors
-    /// that must not stay open in it; `last` is what it does last.
+    /// Starts the command under a guard; returns it and the pipe for the orders. `not_for_guard` are
+    /// descriptors that must not stay open in the guard; `last` is what the guard does last.
     ///
     /// # Errors
-    /// Those of pipe, fork and of becoming a guard. To be called while the process has one thread.
+    /// Those of pipe, fork and of becoming a guard. It must be called while the process has one thread.
     pub fn start(
         command: Command,
         not_for_guard: &[RawFd],
@@ -64,13 +64,14 @@ impl Guarded {
         match unsafe { fork() }? {
             ForkResult::Child => {
                 for descriptor in not_for_guard {
-                    // SAFETY: its owner is never dropped in this process, which ends with _exit.
+                    // SAFETY: the descriptor's owner is never dropped in this process, which ends with _exit.
                     unsafe { libc::close(*descriptor) };
                 }
                 drop((order, report, children));
                 guard_main(command, &orders, reporter);
                 last();
-                // SAFETY: _exit ends this process; destructors and exit handlers are the owner's to run.
+                // SAFETY: _exit ends this process; running destructors and exit handlers is for the owner's
+                // process.
                 unsafe { libc::_exit(0) }
             }
             ForkResult::Parent { child: pid } => Ok((
@@ -84,7 +85,7 @@ impl Guarded {
         }
     }
 
-    /// Waits for the end, and ends what a killed guard left.
+    /// Waits for the command's end, and ends what a killed guard has left.
     pub fn outcome(mut self) -> Outcome {
         let mut report = Vec::new();
         let _ = self.report.read_to_end(&mut report);
@@ -97,14 +98,14 @@ impl Guarded {
     }
 }
 
-/// The report: 0 and the status, or 1 and a reason.
+/// Runs the guard, and writes the report: 0 and the status, or 1 and a reason.
 fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
     processes::prepare(&mut command);
     let run = || -> io::Result<u8> {
         let children = become_guard()?;
         let child = command.spawn()?;
         let watch = Watch::over(&command, Instant::now());
-        // It holds the command's ends of pipes, which must close with the command.
+        // The command object has the command's ends of pipes, which must close when the command closes them.
         drop(command);
         supervise(Pid::from_raw(child.id() as i32), &children, orders, watch)
     };
@@ -113,12 +114,12 @@ fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
         |error| [&[1], error.to_string().as_bytes()].concat(),
         |status| vec![0, status],
     );
-    // If nobody reads it, nobody is left to be told.
+    // If nobody reads the report, nobody is left to be told.
     let _ = File::from(reporter).write_all(&report);
 }
 
-/// Makes this process inherit orphans, and read SIGCHLD from a descriptor. Call it before any thread is
-/// started: threads inherit the signal mask.
+/// Makes this process inherit orphans, and read SIGCHLD from a descriptor. It must be called before any
+/// thread is started: threads inherit the signal mask.
 ///
 /// # Errors
 /// Those of prctl, sigprocmask and signalfd.
@@ -134,7 +135,7 @@ fn become_guard() -> io::Result<SignalFd> {
 }
 
 /// Waits for the end of `main`, a child of this process, and carries out orders; then ends every descendant
-/// that is left. Returns the command's status as shells count it; 143 if it left none.
+/// that is left. Returns the command's status as shells count it, or 143 if it left none.
 ///
 /// # Errors
 /// Those of poll.
@@ -149,7 +150,7 @@ fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd, mut watch: Watch)
         let left = watch
             .due()
             .map(|due| due.saturating_duration_since(Instant::now()));
-        // Rounded up, or the last millisecond would be spent polling.
+        // This is rounded up, or the last millisecond would be spent in a busy loop.
         let left = left.and_then(|left| PollTimeout::try_from(left + Duration::from_millis(1)).ok());
         match poll(&mut wait, left.unwrap_or(PollTimeout::NONE)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -159,7 +160,7 @@ fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd, mut watch: Watch)
         while let Ok(Some(_)) = children.read_signal() {}
         status = tree::reap(main).0;
         watch.look(Instant::now());
-        // Only while `main` is not reaped is its id certainly its own.
+        // The id is certainly that of `main` only until `main` is reaped.
         if status.is_none() && ordered && !carry_out(main, orders, &mut haste) {
             break;
         }
@@ -168,7 +169,7 @@ fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd, mut watch: Watch)
     Ok(status.or(late).unwrap_or(128 + Signal::SIGTERM as u8))
 }
 
-/// Passes signals on; false when there will be no more orders.
+/// Passes signals on; false if there will be no more orders.
 fn carry_out(main: Pid, orders: &OwnedFd, haste: &mut Haste) -> bool {
     let mut signals = [0; 64];
     match read(orders, &mut signals) {

@@ -1,8 +1,9 @@
-//! The lease of what runs on a node: `start-node` renews it, and `node-exec` ends everything when it has
-//! expired.
+//! The lease of what runs on a node: `start-node` renews it, and when it has expired, `node-exec` ends
+//! everything.
 //!
 //! A node sees the end of its stream when a process of the chain ends, but not when the head node loses its
-//! power or its network. Nothing would end the job's processes there, for as long as the node runs.
+//! power or its network. Without the lease, nothing would then end the job's processes there, for as long as
+//! the node runs.
 
 use super::frame::Frame;
 use std::io::{Read, Write};
@@ -11,44 +12,44 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// How long a lease lasts. A head node that stalls for that long loses its processes on nodes.
+/// How long a lease lasts. A head node that stalls for this long loses its processes on nodes.
 pub const TERM: Duration = Duration::from_secs(60);
 
-/// Renewals that may be late or lost.
+/// Renewals per term: all but one may be late or lost.
 const RENEWALS: u32 = 6;
 
-/// A value that several threads use and any of them may drop.
+/// A value that several threads use, and that any of them may drop.
 type Shared<T> = Arc<Mutex<Option<T>>>;
 
 fn lock<T>(shared: &Shared<T>) -> MutexGuard<'_, Option<T>> {
     shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Holds what is dropped when the lease has expired.
+/// A value that is dropped when the lease has expired.
 pub struct Held<T>(Shared<T>);
 
 impl<T> Held<T> {
-    /// Begins to hold it.
+    /// Begins to hold the value.
     pub fn new(held: T) -> Held<T> {
         Held(Arc::new(Mutex::new(Some(held))))
     }
 
-    /// Uses it, if it is still there.
+    /// Uses the value, if it has not been dropped.
     pub fn with(&self, then: impl FnOnce(&mut T)) {
         if let Some(held) = lock(&self.0).as_mut() {
             then(held);
         }
     }
 
-    /// Drops it.
+    /// Drops the value.
     pub fn end(&self) {
         drop(lock(&self.0).take());
     }
 }
 
 impl<T: Send + 'static> Held<T> {
-    /// Drops it unless the lease, which this returns, is renewed in time. A lease that is dropped drops
-    /// nothing.
+    /// Drops the value unless the lease, which this returns, is renewed in time. Dropping the lease does not
+    /// drop the value.
     ///
     /// # Errors
     /// Those of starting a thread.
@@ -73,14 +74,14 @@ impl<T: Send + 'static> Held<T> {
 pub struct Lease(Sender<()>);
 
 impl Lease {
-    /// Starts the term again.
+    /// Begins the term anew.
     pub fn renew(&self) {
         // An expired lease cannot be renewed.
         let _ = self.0.send(());
     }
 }
 
-/// Passes frames on to a node until they end, and renews its lease meanwhile. Then the node's input ends.
+/// Passes frames on to a node until they end, and renews its lease meanwhile; then the node's input ends.
 ///
 /// # Errors
 /// Those of starting threads.
@@ -109,7 +110,7 @@ where
     Ok(())
 }
 
-/// The end of a node's output shows that it takes nothing more.
+/// Writes a frame. If it fails, the end of the node's output shows that the node reads nothing more.
 fn write(to: &Shared<impl Write>, frame: &Frame) {
     if let Some(to) = lock(to).as_mut() {
         let _ = frame.write(to);
@@ -125,7 +126,7 @@ mod tests {
     /// Long enough for a thread to be late on a busy machine.
     const SHORT: Duration = Duration::from_millis(300);
 
-    /// Says when it is dropped.
+    /// Reports that it is dropped.
     struct Told(Sender<()>);
 
     impl Drop for Told {

@@ -1,5 +1,6 @@
-//! `causeway node-exec`: the far end of the remote start. Runs what the agent asks and relays it over its own
-//! standard input and output; when its input ends, or the command does, it ends every process below it first.
+//! `causeway node-exec`: the far end of the remote start. Runs the command that the agent requests, and
+//! relays the command's streams over its own standard input and output; when its input or the command ends,
+//! it ends every process below it before it exits.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
 use super::guard::{Guarded, HURRY, Outcome, TO_GROUP};
@@ -64,14 +65,15 @@ pub struct MpiWords {
 }
 
 impl MpiWords {
-    /// Returns them as options of this very command.
+    /// Returns the words as options of this very command.
     pub fn options(&self) -> impl Iterator<Item = String> {
         let options = [("--mpi-start", &self.start), ("--mpi-setup", &self.setup)];
         let options = options.map(|(option, text)| text.as_ref().map(|text| format!("{option}={text}")));
         options.into_iter().flatten()
     }
 
-    /// Sets them for a command, or removes what is set in their place: they are known only here.
+    /// Sets the words for a command as variables, and removes variables that stand for missing ones: they are
+    /// known only here.
     fn set(&self, command: &mut Command) {
         for (name, text) in [(env::MPI_START, &self.start), (env::MPI_SETUP, &self.setup)] {
             match text {
@@ -99,18 +101,18 @@ enum NodeError {
     Guard(io::Error),
 }
 
-/// Where frames go; each is written whole under the lock.
+/// The output for frames: each is written as a whole under the lock.
 type Output = Arc<Mutex<File>>;
 
-/// Runs one request. Always succeeds as a process: what happened travels in the last frame.
+/// Runs one request. As a process it always succeeds: what happened is in the last frame.
 pub fn main(args: Args) -> ExitCode {
-    // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
+    // SAFETY: descriptors 0 and 1 are open (std sees to it), and only these two owners use them.
     let (input, output) = unsafe { (File::from_raw_fd(0), Arc::new(Mutex::new(File::from_raw_fd(1)))) };
     let last = match run(input, &output, &args) {
         Ok(status) => Frame::Exit(status),
         Err(error) => Frame::Error(error.to_string()),
     };
-    // Nobody is left to be told when this fails.
+    // If this fails, nobody is left to be told.
     let _ = send(&output, &last);
     ExitCode::SUCCESS
 }
@@ -120,7 +122,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     let request = loop {
         match Frame::read(&mut input)? {
             Some(Frame::Request(request)) => break request,
-            // The request took longer than a renewal.
+            // The request took longer to arrive than a renewal.
             Some(Frame::Alive) => {}
             _ => return Err(NodeError::NoRequest),
         }
@@ -140,14 +142,14 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
         stderr_end.as_raw_fd(),
     ];
     let (guarded, order) = Guarded::start(command, &ours, || ()).map_err(NodeError::Guard)?;
-    // Before, the process has one thread. One that sshd started sees the end of its input.
+    // Up to here, the process has one thread. A process that sshd started sees the end of its input.
     if args.control.is_some() {
         super::parent::end_with_parent().map_err(NodeError::Guard)?;
     }
     let credit = Arc::clone(output);
     let (chunks, chunk) = std::sync::mpsc::channel();
     thread::spawn(move || feed(Some(feeder.into()), &chunk, &credit));
-    // The channel needs no bound of its own: the agent's window bounds what is in flight.
+    // The channel needs no bound: the agent's window already bounds what is in flight.
     let order = Held::new(order);
     let lease = args
         .lease
@@ -160,7 +162,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     ];
     let outcome = guarded.outcome();
     for pump in pumps {
-        // All writers are gone, so each pump has seen or will see the end.
+        // All writers have ended, so each pump has seen the end, or will.
         let _ = pump.join();
     }
     match outcome {
@@ -169,7 +171,7 @@ fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     }
 }
 
-/// Removes the batch system's variables of this process, and lets a site's own command find the allocation.
+/// Removes the batch system's variables from this process, and lets a site's own command find the allocation.
 fn leave_allocation(command: &mut Command, system: System, slots: Option<&Vec<u32>>) {
     let own = std::env::vars_os().map(|(name, _)| name);
     for name in own.filter(|name| system.is_of_a_process(name)) {
@@ -199,23 +201,23 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 
 const SH: &str = "/bin/sh";
 
-/// Shells that read lines of sh.
+/// Shells that understand lines for sh.
 const LIKE_SH: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// Where the shells are that read what a csh user's launcher writes.
+/// Paths of the shells that understand what the launcher of a csh user writes.
 const LIKE_CSH: [&str; 4] = ["/bin/tcsh", "/usr/bin/tcsh", "/bin/csh", "/usr/bin/csh"];
 
-/// What such a line contains, as Open MPI writes it.
+/// What a line for csh contains, as Open MPI writes it.
 const OF_CSH: [&str; 2] = ["set path = (", "( $?LD_LIBRARY_PATH == "];
 
-/// Has the line to run, for a shell that would read it differently.
+/// The variable that contains the line to run, for a shell that would read it differently.
 const COMMAND: &str = "CAUSEWAY_COMMAND";
 
-/// This makes any shell have sh run that line.
+/// Makes any shell have sh run the line in [`COMMAND`].
 const HAVE_SH_RUN_IT: &str = "exec /bin/sh -c 'c=$CAUSEWAY_COMMAND; unset CAUSEWAY_COMMAND; eval \"$c\"'";
 
-/// The shell that reads a line, and what it is given. Launchers write lines of sh, unless their user's own
-/// shell is csh; the login shell here may be any, and is skipped if it has done its work.
+/// The shell that reads a line, and what that shell is given. Launchers write lines for sh, unless their
+/// user's own shell is csh; the login shell here may be any, and is left out if it has already done its work.
 fn reader(
     login: &Path,
     line: &OsStr,
@@ -244,14 +246,14 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
     let preload = as_here(OsStr::from_bytes(preload), here, Path::exists).map_err(NodeError::NoShim)?;
     let login = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
     let login = login.filter(|shell| shell.exists()).unwrap_or_else(|| SH.into());
-    // A process that a remote shell has started has the login shell's environment.
+    // A process that a remote shell has started already has the login shell's environment.
     let has_logged_in = args.lease.is_some() && args.batch.is_none();
     let (shell, words) = reader(&login, request.command.as_os(), has_logged_in, Path::exists);
     let environment = request.environment.iter();
     let environment = environment.map(|(name, value)| (name.as_str(), value.as_os()));
     let mut command = match args.task.split_first() {
         None => Command::new(&shell),
-        // The batch system's own commands do without our libraries.
+        // The batch system's own commands run without our libraries.
         Some((program, arguments)) => {
             let mut preloaded = OsString::from("LD_PRELOAD=");
             preloaded.push(&preload);
@@ -273,7 +275,7 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
         command.env("LD_PRELOAD", &preload);
     }
     command.envs(own.map(|own| (env::OWN_PROGRAM, own)));
-    // Not what the other end says: it is known only here.
+    // This is not taken from the request: it is known only here.
     match &args.site {
         Some(site) => command.env(env::SITE, site),
         None => command.env_remove(env::SITE),
@@ -287,8 +289,8 @@ fn command(request: &Request, args: &Args) -> Result<(String, Command), NodeErro
     let path = request.path.iter().map(|entry| entry.as_os());
     let path: Vec<&OsStr> = path.chain([login.as_os_str()]).collect();
     command.env("PATH", path.join(OsStr::new(":")));
-    // As under sshd: a daemon that kills its process group, as Intel's does, must not hit its guard.
-    // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
+    // As under sshd: a daemon that kills its process group, as Intel's does, must not kill its guard. SAFETY:
+    // setsid is one system call; nothing is allocated or locked between fork and exec.
     unsafe {
         command.pre_exec(|| Ok(nix::unistd::setsid().map(drop)?));
     }
@@ -309,10 +311,11 @@ fn take_input(
             lease.renew();
         }
         match frame {
-            // A command that no longer reads drops its end of the channel; that is no reason to stop reading.
+            // A command that no longer reads drops its end of the channel; this is no reason to stop reading
+            // here.
             Ok(Some(Frame::Stdin(data))) => drop(chunks.send(data)),
             Ok(Some(Frame::StdinEnd)) => drop(chunks.send(Vec::new())),
-            // A guard that is gone needs no order.
+            // If the guard has ended, it needs no order.
             Ok(Some(Frame::Hurry)) => order.with(|order| drop(order.write_all(&[HURRY]))),
             Ok(Some(Frame::Interrupt)) => {
                 order.with(|order| drop(order.write_all(&[TO_GROUP | Signal::SIGINT as u8])));
@@ -334,7 +337,7 @@ fn feed(mut stdin: Option<File>, chunks: &std::sync::mpsc::Receiver<Vec<u8>>, cr
     }
 }
 
-/// Sends what the command prints, in a thread that ends when all who could print have.
+/// Sends what the command prints, in a thread that ends when all who could print have ended.
 fn pump(from: OwnedFd, output: &Output, frame: fn(Vec<u8>) -> Frame) -> thread::JoinHandle<()> {
     let (mut from, output) = (File::from(from), Arc::clone(output));
     thread::spawn(move || {
@@ -343,7 +346,7 @@ fn pump(from: OwnedFd, output: &Output, frame: fn(Vec<u8>) -> Frame) -> thread::
             match from.read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return,
-                // When the agent is gone the pipe is still emptied, so that the command can end.
+                // If the agent has gone, the pipe is still emptied, so that the command can end.
                 Ok(read) => drop(send(&output, &frame(buffer[..read].to_vec()))),
             }
         }
@@ -358,7 +361,8 @@ fn send(output: &Output, frame: &Frame) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What a user of this shell gets printed by a line, and what of the line is left in the environment.
+    /// What a line prints for a user of this shell, including whether it leaves its variable in the
+    /// environment.
     fn printed(login: &str, line: &str, has_logged_in: bool) -> String {
         let (shell, words) = reader(Path::new(login), OsStr::new(line), has_logged_in, Path::exists);
         let output = Command::new(shell)

@@ -1,8 +1,8 @@
 //! Ends this process when the gateway that started it ends.
 //!
-//! The kernel's own means, PR_SET_PDEATHSIG, does not suffice: the signal comes when the thread that started
-//! the process ends. That thread is one of the gateway's worker, which may be replaced while the gateway
-//! lives on: so the worker's keeper is watched.
+//! The kernel's own mechanism, PR_SET_PDEATHSIG, does not suffice: it sends the signal when the thread that
+//! started the process ends. That thread belongs to the gateway's worker, which may be replaced while the
+//! gateway lives on; so the worker's keeper is watched instead.
 
 use causeway_control::PARENTS_ENV;
 use nix::errno::Errno;
@@ -13,23 +13,23 @@ use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How often a kernel without pidfd_open (before Linux 5.3) is polled.
+/// How often to look on a kernel without pidfd_open (before Linux 5.3).
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Has the kernel send SIGTERM to this process when its parent ends, up to an exec.
+/// Sends this process SIGTERM when its parent ends; an exec ends the watch.
 ///
 /// # Errors
-/// Those of pidfd_open, but for a kernel that has none, and of starting a thread.
+/// Those of starting a thread and of pidfd_open, unless the kernel lacks it.
 pub fn end_with_parent() -> io::Result<()> {
     on_end(|| {
         let _ = kill(getpid(), Signal::SIGTERM);
     })
 }
 
-/// Does something when this process's parent ends, up to an exec.
+/// Calls a function when this process's parent ends; an exec ends the watch.
 ///
 /// # Errors
-/// Those of pidfd_open, but for a kernel that has none, and of starting a thread.
+/// Those of starting a thread and of pidfd_open, unless the kernel lacks it.
 pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let parents = Parents::of(std::env::var(PARENTS_ENV).ok().as_deref(), getppid());
     let watched = open(parents.watched);
@@ -45,7 +45,7 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread.spawn(move || {
         match watched {
             Ok(parent) => wait(&parent),
-            // An orphan has another parent.
+            // The parent of an orphan is another process.
             Err(_) => {
                 while parents.has(getppid()) {
                     std::thread::sleep(LOOK_EVERY);
@@ -57,7 +57,7 @@ pub fn on_end(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// The processes whose child this one is while the gateway that started it lives.
+/// The processes that may be this one's parent while the gateway that started it lives.
 struct Parents {
     watched: Pid,
     /// The worker whose keeper is watched.
@@ -65,8 +65,8 @@ struct Parents {
 }
 
 impl Parents {
-    /// Reads a gateway's variable, which counts if the parent is one of the two that it names: what this
-    /// process starts in turn inherits it.
+    /// Reads the variable that a gateway sets. It counts only if the parent is one of the two processes that
+    /// it names, because the processes that this one starts inherit the variable.
     fn of(variable: Option<&str>, parent: Pid) -> Parents {
         let named = variable.and_then(|named| {
             let (keeper, worker) = named.split_once(':')?;
@@ -90,14 +90,14 @@ impl Parents {
 }
 
 fn open(process: Pid) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes two numbers and gives a descriptor or an error.
+    // SAFETY: the call takes two numbers, and returns a descriptor or an error.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) };
     let descriptor = RawFd::try_from(Errno::result(descriptor)?).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just given it to this process, and nobody else knows it.
+    // SAFETY: the kernel has just opened it for this process, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Returns when the process has ended.
+/// Waits until the process has ended.
 fn wait(process: &OwnedFd) {
     let mut wanted = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
     while let Ok(0) | Err(Errno::EINTR) = poll(&mut wanted, PollTimeout::NONE) {}

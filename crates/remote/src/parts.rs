@@ -1,15 +1,15 @@
-//! Keeps track of the nodes' parts of a job. Agents report them; `causeway run` listens, and says when the
-//! job goes on without one.
+//! Keeps track of the nodes' parts of a job. Agents report them; `causeway run` listens, and tells the user
+//! if the job goes on without one of them.
 //!
-//! hydra ends a job when a rank was killed, and goes on when one has exited, with any status. If all ranks of
-//! a node exit without MPI_Finalize, those of other nodes wait for them for ever; on one host hydra kills the
-//! others itself, and that ends the job. A rank may also be done early: so this only warns.
+//! hydra ends a job when a rank was killed, but goes on when one has exited, with any status. If all ranks of
+//! a node exit without MPI_Finalize, those of other nodes wait for them for ever; on a single host hydra
+//! kills the others itself, and the job ends. As a rank may also be done early, this module only warns.
 //!
-//! A site at which the launcher has started nothing is reported as well: if a launcher takes its hosts from
+//! It also reports a site at which the launcher has started nothing: if a launcher gets its hosts from
 //! elsewhere, all ranks run at one site.
 //!
-//! The agents find a named pipe beside the link by which hydra calls them. Open MPI calls its agent by
-//! another name, so a variable names the pipe; and it watches its daemons itself.
+//! The agents find a named pipe beside the link through which hydra calls them. Open MPI calls its agent by
+//! another name, so a variable names the pipe; and Open MPI watches its daemons itself.
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -24,32 +24,32 @@ use std::time::{Duration, Instant};
 /// Name of the pipe in the run's directory.
 const PIPE: &str = "parts";
 
-/// How long the others may go on before the user is told: the parts of a job that ends in order do so within
-/// a round trip or two of each other.
+/// How long the other parts may go on before the user is told: the parts of a job that ends in order all end
+/// within a round trip or two.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a launcher may take to start something at each site. It asks all agents at once, as it begins.
+/// How long a launcher may take to start something at each site. It asks all agents at once, when it begins.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The pipe, for agents that are not called by the link beside it.
+/// The variable that names the pipe, for agents that are not called through the link beside it.
 pub const PIPE_ENV: &str = "CAUSEWAY_PARTS";
 
-/// Longest line that is accepted; one of this length is written atomically (pipe(7), PIPE_BUF).
+/// Longest line that is accepted; a line of this length is still written atomically (pipe(7), PIPE_BUF).
 const MAX_LINE_BYTES: usize = 1024;
 
-/// What an agent reports of the part of the job on its node.
+/// What an agent reports about the part of the job on its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// It runs.
+    /// The part is running.
     Runs,
-    /// It has ended.
+    /// The part has ended.
     Ended,
-    /// It ran, and nobody knows how it ended.
+    /// The part was running, and nobody knows how it ended.
     Lost,
 }
 
 impl Part {
-    /// How its line begins.
+    /// The first character of a report's line.
     fn sign(self) -> char {
         match self {
             Part::Runs => '+',
@@ -59,7 +59,7 @@ impl Part {
     }
 }
 
-/// Reports it. Perhaps nobody listens.
+/// Reports the state of a part. There may be nobody who listens.
 pub fn tell(node: &str, part: Part) {
     let line = format!("{}{node}\n", part.sign());
     let pipe = own_pipe().filter(|_| line.len() <= MAX_LINE_BYTES);
@@ -71,7 +71,7 @@ pub fn tell(node: &str, part: Part) {
     }
 }
 
-/// Returns the path of the pipe, which is beside the link by which hydra calls this process.
+/// Returns the path of the pipe, which is beside the link through which hydra calls this process.
 fn own_pipe() -> Option<PathBuf> {
     let beside = hydras_link().map(|link| link.with_file_name(PIPE));
     beside.or_else(|| std::env::var_os(PIPE_ENV).map(PathBuf::from))
@@ -93,12 +93,12 @@ pub fn pipe(directory: &Path) -> PathBuf {
     directory.join(PIPE)
 }
 
-/// What a launcher is to start.
+/// What a launcher must start.
 #[derive(Debug, Default)]
 pub struct Expected {
-    /// Other sites that have ranks, and all names of the nodes of each that have them.
+    /// Other sites that have ranks, each with all names of its nodes that have them.
     pub sites: Vec<(String, Vec<String>)>,
-    /// The launcher leaves it to Causeway to tell when a node's part has ended.
+    /// Whether the launcher leaves it to Causeway to notice that a node's part has ended.
     pub leaves_ends: bool,
 }
 
@@ -107,13 +107,13 @@ pub struct Parts {
     pipe: File,
     partial: Vec<u8>,
     expected: Expected,
-    /// When the user is told of sites at which nothing was started.
+    /// When the user is told about sites at which nothing was started.
     starts_due: Option<Instant>,
-    /// Running parts of each node that had one.
+    /// How many parts are running on each node that has had one.
     running: BTreeMap<String, u32>,
     /// Nodes whose parts were lost.
     lost: BTreeSet<String>,
-    /// When the user is told, unless the job ends before.
+    /// When the user is told that a part has ended, unless the job ends before.
     due: Option<Instant>,
     said: bool,
 }
@@ -126,7 +126,7 @@ impl Parts {
     pub fn listen(directory: &Path, expected: Expected, now: Instant) -> io::Result<Parts> {
         let path = pipe(directory);
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
-        // Also open for writing, so that it does not end when the last agent goes.
+        // It is open for writing, too, so that reading does not end with the last agent.
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         Ok(Parts {
@@ -146,7 +146,7 @@ impl Parts {
         self.pipe.as_raw_fd()
     }
 
-    /// Takes what was reported.
+    /// Reads what was reported.
     pub fn hear(&mut self, now: Instant) {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = self.pipe.read(&mut bytes) {
@@ -175,7 +175,7 @@ impl Parts {
         }
     }
 
-    /// Returns the time at which [`Parts::due_line`] is to be asked.
+    /// Returns when to call [`Parts::due_line`].
     pub fn due(&self) -> Option<Instant> {
         self.due.into_iter().chain(self.starts_due).min()
     }
@@ -192,7 +192,7 @@ impl Parts {
         missing.map(|(site, _)| site.as_str()).collect()
     }
 
-    /// The line for the user, once, when it is time.
+    /// The line for the user, when it is due; each comes only once.
     pub fn due_line(&mut self, now: Instant) -> Option<String> {
         if self.starts_due.take_if(|due| now >= *due).is_some() && !self.missing().is_empty() {
             return Some(format!(
@@ -221,7 +221,7 @@ impl Parts {
     }
 }
 
-/// The reasons, and what to do.
+/// The possible reasons, and what to do.
 pub const ELSEWHERE: &str = "an option such as -ppn may keep it from using Causeway's list of hosts, or it takes its hosts from a configuration \
      file; 'causeway run --verbose' shows its options";
 
@@ -231,10 +231,10 @@ impl AsFd for Parts {
     }
 }
 
-/// Sites or nodes that are named in a line; a grid may have a thousand.
+/// Most sites or nodes that a line names; a grid may have a thousand.
 const MOST_NAMED: usize = 8;
 
-/// Names for a line: the first ones, and how many more there are.
+/// Lists names for a line: the first ones, and how many more there are.
 pub fn listed(names: &[&str]) -> String {
     match names.split_at_checked(MOST_NAMED) {
         Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),

@@ -1,16 +1,17 @@
 //! Notices processes of a job whose MPI does not connect through the shim: they reach no other site, and wait
 //! for ever.
 //!
-//! The shim itself keeps wrappers from losing it, but not what loads no library (a statically linked wrapper)
-//! or clears the environment after it has (a container). Nor can it precede an MPI that a program opens with
-//! RTLD_DEEPBIND: such a library takes connect() from the C library, past everything preloaded. Only
-//! inspecting the processes shows it. This module asks the kernel which libraries they have loaded, and reads
-//! from their memory which connect() these call, a few times as a job begins and ever more rarely after that.
+//! Wrappers that drop the shim are handled by the shim itself, but not one that loads no library (because it
+//! is statically linked) or that clears the environment even of what the shim has added (a container). Nor
+//! can the shim precede an MPI that a program opens with RTLD_DEEPBIND: such a library calls connect() of the
+//! C library, past everything preloaded. Only inspecting the processes shows this. This module asks the
+//! kernel which libraries they have loaded, and reads from their memory which connect() these libraries call.
+//! It does so a few times in quick succession when a job begins, and ever more rarely later.
 //!
 //! Reading a process's memory delays what that process loads meanwhile, for as long as the reader waits for a
-//! processor. So a library's table is read once, for all processes that have loaded it, a sound process is
-//! left alone from then on, and inspections take at most a twentieth of the time. (With 32 ranks on each of
-//! two nodes that shared two cores, MPI_Init took 20 to 80 s instead of 3 to 6.)
+//! processor. So a library's table is read once for all processes that have loaded the library, a sound
+//! process is left alone from then on, and inspections take a twentieth of the time at most. (With 32 ranks
+//! on each of two nodes that shared two cores, MPI_Init took 20 to 80 s instead of 3 to 6.)
 
 use super::tree::descendants;
 use super::unloaded::{Why, has_connections, hidden_program, loads_nothing_of_ours, why};
@@ -28,20 +29,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// An MPI that cannot connect may end the process within a second of its start.
+/// The pause before the first inspection, and between the early ones: an MPI that cannot connect may end the
+/// process within a second of its start.
 const FIRST: Duration = Duration::from_millis(250);
 
-/// The number of first inspections, which are this close together: a container takes a second to start, and
-/// its ranks may end in less.
+/// The number of early inspections: a container takes a second to start, and its ranks may end within
+/// another.
 const EARLY: u32 = 12;
 
-/// The time that an inspection took, times this, passes before the next one.
+/// A pause between inspections is at least this many times as long as the inspection before it.
 const REST: u32 = 20;
 
-/// Longest pause between two inspections, which comes a while after the job began.
+/// Longest pause between two inspections, which is reached some time after the job began.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// Where connect() is in the C library; before glibc 2.34 also in that of threads.
+/// Names of the libraries with connect(): the C library and, before glibc 2.34, the library of threads.
 const C_LIBRARIES: [&str; 3] = ["libc.so", "libc-2", "libpthread"];
 
 /// See the module.
@@ -57,12 +59,12 @@ pub struct Watch {
     slots: Slots,
 }
 
-/// Where each library has the address of the connect() that it calls, by its device and inode; `None` if it
-/// calls none.
+/// For each library, by its device and inode, where it keeps the address of the connect() that it calls;
+/// `None` if it calls none.
 type Slots = HashMap<(String, String), Option<u64>>;
 
 impl Watch {
-    /// Watches what a command starts, if that is to have the shim.
+    /// Watches the processes that a command starts, if these must have the shim.
     pub fn over(command: &Command, now: Instant) -> Watch {
         let mut variables = command.get_envs();
         let preloads = variables.any(|(name, value)| {
@@ -78,13 +80,13 @@ impl Watch {
         }
     }
 
-    /// When [`Watch::look`] is to be called.
+    /// When to call [`Watch::look`].
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Inspects the processes, if it is time, and reports the first such one on its own standard error, where
-    /// the user reads the program's.
+    /// Inspects the processes, if it is time. Reports the first one that lacks the shim on that process's own
+    /// standard error, where the user reads the program's messages.
     pub fn look(&mut self, now: Instant) {
         if self.due.is_none_or(|due| now < due) {
             return;
@@ -107,7 +109,8 @@ impl Watch {
             .collect();
         let mut lacking = None;
         for pid in &processes {
-            // Ranks of a small job are in MPI_Init at the first inspection, and share processors with this.
+            // At the first inspection the ranks of a small job are in MPI_Init, and share processors with
+            // this process.
             let verdict = match self.looks {
                 1 => judge_libraries(*pid),
                 _ => judge(*pid, &mut self.slots),
@@ -121,7 +124,8 @@ impl Watch {
                 }
             }
         }
-        // A tool's connections of half a second are not a rank's.
+        // Two such inspections are a second apart: the connections of a tool may last half a second, those of
+        // a rank last.
         let is_apart = self.looks > EARLY || self.looks.is_multiple_of(4);
         let found = lacking.or_else(|| {
             is_apart
@@ -131,7 +135,7 @@ impl Watch {
         });
         if let Some((pid, lack)) = found {
             self.due = None;
-            // A hidden process usually has its parent's.
+            // A hidden process usually has the same standard error as its parent.
             let error = standard_error(pid).or_else(|error| {
                 Process::of(pid).map_or(Err(error), |process| standard_error(process.parent))
             });
@@ -141,8 +145,9 @@ impl Watch {
 }
 
 impl Watch {
-    /// A process into which nothing can be loaded, and that had connections at the last inspection, too. It
-    /// may be a rank: no library shows it. A tool that makes a query has ended by then.
+    /// A process into which nothing can be loaded, and that also had connections at the last inspection. It
+    /// may be a rank, since it has no library that would show it. A tool that makes a query has ended by
+    /// then.
     fn suspect(&mut self, processes: &[Pid]) -> Option<Pid> {
         // The emulator of another processor is static, and has the shim of the program that it runs.
         let is_one =
@@ -155,7 +160,8 @@ impl Watch {
 }
 
 /// Writes a line to a program's standard error, unless that would block: perhaps nobody reads the pipe any
-/// more, and this process has others to end. A file is appended to, as the program may have written there.
+/// more, and this process still has others to end. To a file the line is appended, as the program may have
+/// written there.
 fn tell(error: io::Result<File>, line: &str) {
     let _ = error.and_then(|mut error| error.write_all(line.as_bytes()));
 }
@@ -172,44 +178,44 @@ fn standard_error(pid: Pid) -> io::Result<File> {
 /// Why a process reaches no other site.
 #[derive(Debug, PartialEq, Eq)]
 enum Lack {
-    /// It has an MPI and not the shim.
+    /// The process has an MPI, but not the shim.
     Shim,
-    /// It has both, and this library of the MPI calls the C library's connect().
+    /// The process has an MPI and the shim, but this library of the MPI calls the C library's connect().
     Way(String),
-    /// It has connections, and nothing can be loaded into it.
+    /// The process has connections, and nothing can be loaded into it.
     Loader,
     /// This program of an MPI has rights of its own: the loader preloads nothing, and nobody may inspect it.
     Hidden(PathBuf),
 }
 
-/// A process's mappings, unless it ended while they were read: the kernel gives them in pieces, and nothing
-/// more once it has ended, so that some libraries seem to be there and others not.
+/// A process's mappings; `None` if it ended while they were read: the kernel returns them in pieces, and
+/// nothing more once the process has ended, so that some libraries would seem to be loaded and others not.
 fn mappings(pid: Pid) -> Option<String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     is_whole(&maps).then_some(maps)
 }
 
-/// Whether these are all of a process's mappings: the stack lies above its libraries.
+/// Whether these are all of a process's mappings: the stack lies above its libraries, and comes last.
 fn is_whole(maps: &str) -> bool {
     maps.contains("[stack]")
 }
 
-/// Whether a process has the shim; also true if that is not known.
+/// Whether a process has the shim; true also if this is not known.
 fn may_have_shim(pid: Pid) -> bool {
     mappings(pid).is_none_or(|maps| objects(&maps).any(|object| object.begins(&[SHIM])))
 }
 
-/// What inspecting a process shows.
+/// What inspecting a process has shown.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing yet: it has no MPI, or has ended.
+    /// Nothing yet: the process has no MPI, or has ended.
     Unknown,
-    /// Its MPI connects through the shim.
+    /// The process's MPI connects through the shim.
     Sound,
     Lacks(Lack),
 }
 
-/// Judges a process by its libraries alone: not whether its MPI connects through the shim.
+/// Judges a process by the names of its libraries alone: not by whether its MPI connects through the shim.
 fn judge_libraries(pid: Pid) -> Verdict {
     if let Some(program) = hidden_program(pid) {
         return Verdict::Lacks(Lack::Hidden(program));
@@ -232,7 +238,7 @@ fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     }
     let memory = || File::open(format!("/proc/{pid}/mem")).ok();
     let mut past = |object: &Object| {
-        // This process is the other's ancestor, which security modules require.
+        // This process is the other's ancestor, which security modules require for this.
         let find = || Elf::from_process(memory()?, object.addresses.start)?.slot(b"connect");
         let (device, inode) = object.file;
         let file = (device.to_owned(), inode.to_owned());
@@ -250,19 +256,19 @@ fn judge(pid: Pid, slots: &mut Slots) -> Verdict {
     let mut begins = objects(&maps).filter(|object| object.is_begin && connecting(object));
     match begins.find_map(|object| past(&object)) {
         Some(lack) => Verdict::Lacks(lack),
-        // What connects is loaded last.
+        // The library that connects is loaded last.
         None if has(&LIBRARIES) && has(&CONNECTING) => Verdict::Sound,
         None => Verdict::Unknown,
     }
 }
 
-/// A part of a file that a process has in its memory.
+/// A part of a file in the memory of a process.
 struct Object<'a> {
     name: &'a str,
-    /// Its device and inode.
+    /// The file's device and inode.
     file: (&'a str, &'a str),
     addresses: Range<u64>,
-    /// Whether it begins where the file does.
+    /// Whether the part begins where the file does.
     is_begin: bool,
 }
 
@@ -355,7 +361,7 @@ mod tests {
             assert_eq!(object.file, ("08:01", "42"));
             assert_eq!(object.addresses, 0x7f00..0x7f01);
         }
-        // An address may have the digits of the offset in it.
+        // The digits of an address may include those of the offset.
         let maps = "7f1200000000-7f1200001000 r--p 00000000 08:01 42      /usr/lib/libmpi.so.40\n";
         let object = objects(maps).next().unwrap();
         assert_eq!((object.file, object.is_begin), (("08:01", "42"), true));
@@ -371,7 +377,7 @@ mod tests {
         assert!(objects(&own[..stack]).any(|object| object.begins(&["libc."])));
     }
 
-    /// A process of this test's own with an MPI's library, until its standard input closes.
+    /// Starts a Python process with an MPI's library, which runs until its standard input closes.
     fn python(preload: &Path, program: &str) -> (std::process::Child, Pid) {
         let mut python = Command::new("python3");
         python.args([
@@ -414,7 +420,8 @@ mod tests {
             let ucs = ucs.display();
             format!("import ctypes, os\nctypes.CDLL('{ucs}', mode=os.RTLD_NOW | {flags}).reach()")
         };
-        // The same for all: a library's place for the address is that of its file.
+        // The processes share it: the place of the address in a library is the same for all who load the
+        // file.
         let mut slots = Slots::new();
         for (flags, expected) in [
             ("os.RTLD_GLOBAL", None),
@@ -435,7 +442,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        // Without a reader a blocking open never returns.
+        // A blocking open would never return, as nobody reads.
         tell(open(&pipe), "line\n");
         fs::write(&file, "before\n").unwrap();
         tell(open(&file), "line\n");
@@ -452,7 +459,7 @@ mod tests {
         assert_eq!(watch.due(), Some(now + FIRST));
         watch.look(now);
         assert_eq!(watch.due(), Some(now + FIRST));
-        // This process has children of other tests.
+        // look() would inspect what other tests of this process have started.
         watch.examine(Vec::new(), now + FIRST);
         assert_eq!(watch.due(), Some(now + 2 * FIRST));
         (1..EARLY).for_each(|_| watch.examine(Vec::new(), now));

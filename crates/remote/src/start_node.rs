@@ -1,8 +1,8 @@
-//! `causeway start-node --word=ssh --word={node} NODE`: a gateway's way to a node of its own site.
+//! `causeway start-node --word=ssh --word={node} NODE`: how a gateway reaches a node of its own site.
 //!
-//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell, with
-//! renewals of the node's lease between its frames; output is read frame by frame, so that a shell that fails
-//! becomes one clear line at the user's terminal.
+//! Standard input and output are the byte stream to and from the agent. Input is passed on to the site's
+//! remote shell, with renewals of the node's lease between its frames; output is read frame by frame, so that
+//! a shell that fails becomes one clear line at the user's terminal.
 
 use super::frame::{Frame, FrameError};
 use super::lease;
@@ -24,13 +24,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a batch system gets to start a process on a node of an allocation, which takes it 0.1 s.
+/// How long a batch system may take to start a process on a node of an allocation; usually it takes 0.1 s.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What sshd would set, and the languages that it would take over.
+/// Variables that sshd would set, and those of the language and time zone, which it would accept.
 const LOGIN: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ"];
 
-/// The most that is kept of the shell's complaints, for the user's line.
+/// Most bytes that are kept of the shell's complaints, for the line to the user.
 const COMPLAINT_BYTES: u64 = 8 * 1024;
 
 /// See the module.
@@ -90,12 +90,13 @@ enum StartError {
     Io(#[from] io::Error),
 }
 
-/// Runs until the node's side ends; failures travel to the agent as a frame.
+/// Runs until the node's side ends; failures are sent to the agent as a frame.
 pub fn main(args: Args) -> ExitCode {
-    // The gateway blocks its signals, since it reads them, and this process inherits that. A pending signal
-    // would not end it, neither the gateway's death nor a user's kill.
+    // The gateway blocks its signals, since it reads them from a descriptor, and this process inherits the
+    // mask. A pending signal would not end this process, neither the one for the gateway's death nor a user's
+    // kill.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
+    // SAFETY: descriptor 1 is open (std sees to it), and only this owner uses it.
     let mut output = unsafe { File::from_raw_fd(1) };
     match run(&args, &mut output) {
         Ok(()) => ExitCode::SUCCESS,
@@ -112,7 +113,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         return Err(StartError::Option(args.node.clone()));
     }
     let own = std::env::current_exe().map_err(StartError::Own)?;
-    // A remote shell of the site's own may lead to another account, on this host too.
+    // A remote shell that the site has chosen may lead to another account, on this host, too.
     if args.shell == REMOTE_SHELL && is_this_host(&args.node) {
         let mut here = Command::new(own);
         here.arg("node-exec");
@@ -128,7 +129,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
     }
     let mut child = start(args, &own)?;
     if let Some(stdin) = child.stdin.take() {
-        // SAFETY: descriptor 0 is open (std sees to it) and used through this owner alone.
+        // SAFETY: descriptor 0 is open (std sees to it), and only this owner uses it.
         let input = unsafe { File::from_raw_fd(0) };
         lease::pass_on(input, stdin, lease::TERM)?;
     }
@@ -142,8 +143,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         copy(stdout, output, args.control.as_deref(), begun.as_ref())
     });
     let is_late = begun.is_some_and(Begun::end);
-    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. A shell
-    // whose output cannot be passed on, or that stays, must not hold us up.
+    // The shell's output has ended, so it has nothing more to do; if it has said nothing, its status is the
+    // reason. A shell whose output cannot be passed on, or that does not end, must not delay this process.
     let status = wait_or_kill(&mut child, result.is_ok())?;
     let complaints = complaints
         .and_then(|thread| thread.join().ok())
@@ -159,7 +160,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
     }
 }
 
-/// ssh closes its output and then ends; it needs no more than a moment for that.
+/// How long ssh may take to end after it has closed its output: it needs no more than a moment.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
@@ -171,8 +172,8 @@ fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
         std::thread::sleep(Duration::from_millis(5));
     }
     match child.kill() {
-        // It cannot be ended from here, as with OAR's oarsh, which runs as another user. It ends without
-        // input.
+        // The command cannot be ended from here, since it runs as another user (OAR's oarsh). It ends when
+        // its input does.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Ok(ExitStatus::from_raw(libc::SIGKILL))
         }
@@ -199,7 +200,7 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .map_err(|error| StartError::Shell(program.clone(), error))
 }
 
-/// What the shell there, which may be any, is to run.
+/// The command line for the shell on the node, which may be any.
 fn node_exec(args: &Args, own: &Path) -> String {
     let mut words = vec![own.to_string_lossy().into_owned(), "node-exec".to_owned()];
     words.push(format!("--lease={}", lease::TERM.as_secs()));
@@ -213,14 +214,15 @@ fn node_exec(args: &Args, own: &Path) -> String {
     words.extend(args.mpi.options());
     words.extend(args.files.iter().map(|bytes| format!("--files={bytes}")));
     let bare: Vec<String> = words.iter().map(quoted).collect();
-    // Bare words if they suffice: what runs them may not even be a shell.
+    // Bare words are used if they suffice: what runs them may not even be a shell.
     match bare == words {
         true => words.join(" "),
         false => for_any_shell(&format!("exec {}", bare.join(" "))),
     }
 }
 
-/// A batch system's command passes on all that it has: here it gets what sshd would give, and no more.
+/// Gives a batch system's command the environment that sshd would give, and no more: the command passes on
+/// all that it has.
 fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
     let kept = LOGIN
         .iter()
@@ -237,14 +239,15 @@ fn as_a_login(command: &mut Command, system: System, conf: Option<&Path>) {
     command.envs(conf.map(|conf| (name, conf)));
 }
 
-/// Whether a batch system has started what it was asked to; it is ended if that takes too long.
+/// Watches whether a batch system has started what it was asked to start; ends its command if that takes too
+/// long.
 struct Begun {
     begun: Sender<()>,
     late: JoinHandle<bool>,
 }
 
 impl Begun {
-    /// `output` is that of this process, to report one that cannot be ended.
+    /// `output` is this process's own: the frame about a command that cannot be ended is written to it.
     fn watch(child: &Child, mut output: File, node: String) -> io::Result<Begun> {
         let process = Pid::from_raw(child.id().cast_signed());
         let (begun, wait) = channel();
@@ -252,8 +255,8 @@ impl Begun {
         let late = thread.spawn(move || {
             let is_late = wait.recv_timeout(BEGINS_WITHIN) == Err(RecvTimeoutError::Timeout);
             if is_late {
-                // Nobody waits for it before this thread has ended. OAR's oarsh runs as another user, and so
-                // cannot be ended; a reader of its output would wait for ever.
+                // Nobody reaps the process before this thread has ended. OAR's oarsh runs as another user,
+                // and so cannot be ended; whoever reads its output would wait for ever.
                 if kill(process, Signal::SIGKILL) == Err(Errno::EPERM) {
                     let _ = Frame::Error(StartError::Late(node).to_string()).write(&mut output);
                     std::process::exit(1);
@@ -268,19 +271,19 @@ impl Begun {
         let _ = self.begun.send(());
     }
 
-    /// Whether it was ended because it took too long.
+    /// Whether the command was ended because it took too long.
     fn end(self) -> bool {
         drop(self.begun);
         self.late.join().unwrap_or(false)
     }
 }
 
-/// The words of a remote shell to a node.
+/// The words with which a remote shell reaches a node.
 pub fn shell_words(shell: &[String], node: &str) -> Vec<String> {
     shell.iter().map(|word| word.replace("{node}", node)).collect()
 }
 
-/// Passes frames on; true when the last one told how it ended.
+/// Passes frames on; true if the last one said how the command ended.
 fn copy(
     from: impl Read,
     output: &mut File,
@@ -308,7 +311,7 @@ fn copy(
     Ok(false)
 }
 
-/// Reads all of the shell's standard error and keeps the end: the reason comes last.
+/// Reads all of the shell's standard error and keeps its end: the reason comes last.
 fn collect(mut stderr: impl Read) -> String {
     let mut kept = Vec::new();
     let mut buffer = [0; 1024];
@@ -336,7 +339,7 @@ fn complaint(text: &str, shell: &[String], status: ExitStatus) -> String {
     }
 }
 
-/// Whether a node is where this runs: a head node may compute too, and needs no ssh to itself.
+/// Whether a node is the host on which this runs: a head node may compute, too, and needs no ssh to itself.
 pub fn is_this_host(node: &str) -> bool {
     if nix::unistd::gethostname().is_ok_and(|own| own.to_str() == Some(node)) || node == "localhost" {
         return true;

@@ -1,4 +1,4 @@
-//! This process's standard input on its way to a command on a node, no more at a time than it gives back.
+//! Sends this process's standard input to a command on a node, with no more in flight than the window allows.
 
 use super::frame::{Frame, MAX_DATA, MOST_STDIN, STDIN_WINDOW};
 use std::io::{self, Read};
@@ -6,10 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Bytes in flight take little longer than a round trip, because an interrupt waits behind them.
+/// By how much the time of a window may exceed the shortest one so far if the window is to grow: an interrupt
+/// waits behind the bytes in flight, so these must take little longer than a round trip.
 const SLACK: Duration = Duration::from_millis(250);
 
-/// Bytes of standard input in flight, see [`STDIN_WINDOW`].
+/// The bytes of standard input that may be in flight, see [`STDIN_WINDOW`].
 #[derive(Default)]
 pub struct Window {
     state: Mutex<State>,
@@ -19,10 +20,10 @@ pub struct Window {
 struct State {
     size: usize,
     used: usize,
-    /// Bytes that were sent, and given back, since the beginning.
+    /// Bytes that were sent, and that were given back, since the beginning.
     sent: u64,
     back: u64,
-    /// A full window that is being timed: its last byte, and when that was sent.
+    /// A full window whose time is measured: its last byte, and when that was sent.
     timed: Option<(u64, Instant)>,
     shortest: Option<Duration>,
 }
@@ -53,8 +54,8 @@ impl State {
         }
     }
 
-    /// Grows if a whole window was given back soon: only then does the window bound the rate, and not the
-    /// link or the command.
+    /// Makes the window grow if a whole one was given back soon: only then does the window bound the rate,
+    /// and not the link or the command.
     fn give_back(&mut self, bytes: usize, now: Instant) {
         self.used = self.used.saturating_sub(bytes);
         self.back += bytes as u64;
@@ -86,14 +87,14 @@ impl Window {
         self.state().take(bytes, Instant::now());
     }
 
-    /// The command has taken this many bytes.
+    /// Gives bytes back that the command has read.
     pub fn give_back(&self, bytes: usize) {
         self.state().give_back(bytes, Instant::now());
         self.changed.notify_all();
     }
 }
 
-/// Sends standard input until its end, or until the stream's.
+/// Sends standard input until it or the stream ends.
 pub fn send(writer: &Mutex<UnixStream>, window: &Window) {
     let mut buffer = vec![0; MAX_DATA];
     loop {
@@ -109,7 +110,7 @@ pub fn send(writer: &Mutex<UnixStream>, window: &Window) {
             Frame::Stdin(buffer[..read].to_vec())
         };
         let mut writer = writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // The reading side reports a broken stream.
+        // The thread that reads reports a broken stream.
         if frame.write(&mut *writer).is_err() || read == 0 {
             return;
         }
@@ -130,12 +131,12 @@ mod tests {
         assert_eq!(window.room(), 5);
     }
 
-    /// Bytes a second, and bytes in flight, when as much has been sent as there is room for, over a link of
-    /// this round trip and rate, to a command that takes this many bytes a second.
+    /// Sends whatever there is room for, over a link with this round trip and rate (in bytes a second), to a
+    /// command that reads at this rate. Returns the resulting rate, and the size of the window.
     fn sent(round_trip: Duration, link: f64, command: f64) -> (f64, usize) {
         let began = Instant::now();
         let (mut state, mut now) = (State::default(), Duration::ZERO);
-        // When the link is free, and when the bytes of each chunk come back.
+        // When the link is free, and when the command has read everything sent so far.
         let (mut free, mut taken) = (Duration::ZERO, Duration::ZERO);
         let mut coming = std::collections::VecDeque::new();
         while now < Duration::from_secs(30) {
@@ -170,7 +171,7 @@ mod tests {
                 let least = link.min(command);
                 assert!(rate > 0.7 * least, "{link} {command} {milliseconds} ms: {rate}");
                 let waits = size as f64 / least;
-                // Twice the longest that a window may take and still grow.
+                // Twice the longest time that a window may take and still grow.
                 let first = (STDIN_WINDOW + MAX_DATA) as f64 / least;
                 let most = 2.0 * (first + (round_trip + SLACK).as_secs_f64());
                 assert!(waits < most, "{link} {command}: {waits} s");

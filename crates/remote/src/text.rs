@@ -1,21 +1,21 @@
-//! Text of the user's system on its way to a node: paths and values of variables, which need not be UTF-8.
+//! Text of the user's system that is sent to a node: paths and values of variables, which need not be UTF-8.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// In JSON a string, or the bytes as numbers if they are not UTF-8.
+/// A text that is a string in JSON; its bytes as numbers if they are not UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Text {
-    /// Nearly all texts.
+    /// Valid UTF-8, as nearly all texts are.
     Utf8(String),
-    /// What JSON has no string for.
+    /// Bytes that no string of JSON represents.
     Bytes(Vec<u8>),
 }
 
 impl Text {
-    /// The text as the system knows it.
+    /// The text as the system represents it.
     pub fn as_os(&self) -> &OsStr {
         match self {
             Text::Utf8(text) => OsStr::new(text),

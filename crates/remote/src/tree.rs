@@ -1,7 +1,7 @@
-//! The processes that descend from this one, daemons among them, and how they are ended.
+//! The processes that descend from this one, daemons among them, and how to end them.
 //!
-//! A child subreaper inherits every orphan below it, so a process cannot escape by daemonising. It knows no
-//! command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
+//! A child subreaper inherits every orphan below it, so no process can escape by becoming a daemon. This
+//! module knows no command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
 
 use causeway_host::processes::{self, Process};
 use nix::errno::Errno;
@@ -16,14 +16,14 @@ use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long descendants have from SIGTERM to SIGKILL.
+/// How much time descendants get between SIGTERM and SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Haste {
-    /// mpirun removes its session directory and hydra its proxies in a few hundred milliseconds, after Open
-    /// MPI's ranks have had their second.
+    /// Enough time to tidy up: mpirun removes its session directory, and hydra its proxies, in a few hundred
+    /// milliseconds, after Open MPI's ranks have had their second.
     Usual,
-    /// The launcher has already been asked to end, and its time is up. A process that does not end at once
-    /// hangs, and a user who pressed Ctrl-C waits for it.
+    /// Little time: the launcher has already been asked to end, and its time is up. A process that does not
+    /// end at once hangs, and a user who has pressed Ctrl-C waits for it.
     Hurry,
 }
 
@@ -35,7 +35,8 @@ impl Haste {
         }
     }
 
-    /// Sends SIGTERM; in a hurry with a value, which tells the agent among the descendants to pass it on.
+    /// Sends SIGTERM; in a hurry it carries a value by which an agent among the descendants knows that it
+    /// must pass the hurry on.
     fn terminate(self, pid: Pid) {
         match self {
             Haste::Usual => drop(kill(pid, Signal::SIGTERM)),
@@ -43,28 +44,28 @@ impl Haste {
                 let value = libc::sigval {
                     sival_ptr: std::ptr::without_provenance_mut(HURRY_VALUE),
                 };
-                // SAFETY: numbers only; the value is no pointer to anybody.
+                // SAFETY: all arguments are numbers; nobody uses the value as a pointer.
                 unsafe { libc::sigqueue(pid.as_raw(), libc::SIGTERM, value) };
             }
         }
     }
 
-    /// Returns the haste that a SIGTERM asks for.
+    /// Returns the haste for which a SIGTERM asks.
     pub fn told_by(signal: &libc::siginfo_t) -> Haste {
-        // SAFETY: a signal with this code has a value.
+        // SAFETY: a signal with this code carries a value.
         let told =
             signal.si_code == libc::SI_QUEUE && unsafe { signal.si_value() }.sival_ptr.addr() == HURRY_VALUE;
         if told { Haste::Hurry } else { Haste::Usual }
     }
 }
 
-/// Any number that other programs are unlikely to send: "hurr".
+/// A number that other programs are unlikely to send: "hurr" in ASCII.
 const HURRY_VALUE: usize = 0x6875_7272;
 
-/// How often processes are polled while they end: a grandchild's end raises no SIGCHLD here.
+/// How often to look at processes that are ending: the end of a grandchild raises no SIGCHLD here.
 const LOOK_AGAIN: u16 = 20;
 
-/// Collects ended children; returns the status of `main` if it was among them, and whether none is left.
+/// Reaps ended children; returns the status of `main` if it was among them, and whether none is left.
 pub fn reap(main: Pid) -> (Option<u8>, bool) {
     let mut status = None;
     loop {
@@ -90,14 +91,14 @@ fn exit_status(ended: WaitStatus) -> Option<u8> {
     }
 }
 
-/// Children that serve what this process still has to do after the end of its command.
+/// Children that this process still needs after the end of its command.
 static SPARED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn spared() -> MutexGuard<'static, Vec<Pid>> {
     SPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a child of this process from being ended with its command's processes. The caller ends it.
+/// Keeps a child of this process from being ended with the command's processes: the caller ends it.
 pub fn spare(child: &Child) {
     spared().push(Pid::from_raw(child.id().cast_signed()));
 }
@@ -110,13 +111,13 @@ fn is_sparing() -> bool {
 #[derive(Debug, Default)]
 struct Told {
     told: HashSet<Pid>,
-    /// The processes that those have started since. That is how they tidy up: a shell runs rm when it gets
+    /// Processes that the told ones have started since, in order to tidy up: a shell runs rm when it gets
     /// SIGTERM.
     tidying: HashSet<Pid>,
 }
 
 impl Told {
-    /// Returns the processes to tell now, of all that are left, parents before their children.
+    /// Returns which of the remaining processes must now be told, parents before their children.
     fn tell(&mut self, left: &[Descendant]) -> Vec<Pid> {
         let mut now = Vec::new();
         for Descendant { pid, parent } in left {
@@ -134,8 +135,9 @@ impl Told {
     }
 }
 
-/// Ends every descendant that is not spared: SIGTERM, but not for what starts after it; some time later
-/// SIGKILL for all, until none is left. Returns the status of `main` if it ended now.
+/// Ends every descendant that is not spared: sends SIGTERM, except to processes that others have started
+/// because of it, and some time later SIGKILL to all, until none is left. Returns the status of `main` if it
+/// has ended here.
 pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     let deadline = Instant::now() + haste.grace();
     let mut told = Told::default();
@@ -154,7 +156,7 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
         } else {
             for pid in told.tell(&left) {
                 haste.terminate(pid);
-                // A stopped process takes SIGTERM only when it continues.
+                // A stopped process handles SIGTERM only once it continues.
                 let _ = kill(pid, Signal::SIGCONT);
             }
         }
@@ -213,10 +215,10 @@ mod tests {
         };
         let guard = 1;
         assert_eq!(tell(&[(2, guard), (3, 2), (4, 3)]), [2, 3, 4]);
-        // A shell runs rm, which runs something in turn, and a process appears that none of those told has
+        // A shell runs rm, which runs something in turn, and a process appears that none of the told ones has
         // started.
         assert_eq!(tell(&[(2, guard), (9, guard), (3, 2), (5, 2), (6, 5)]), [9]);
-        // The shell has ended, and the guard inherits what it started.
+        // The shell has ended, and the guard inherits what the shell started.
         assert!(tell(&[(5, guard), (9, guard), (6, 5), (7, 6)]).is_empty());
     }
 }

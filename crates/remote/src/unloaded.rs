@@ -1,4 +1,5 @@
-//! Why a process of a job has not loaded the shim, as far as its program, its start and its environment tell.
+//! Why a process of a job has not loaded the shim, as far as its program, the way it was started and its
+//! environment show.
 
 use causeway_mpis::names::LIBRARIES;
 use causeway_mpis::preload::SHIM;
@@ -12,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Sizes of a program's header and of an entry of its table of segments, of 64 bits (elf(5)).
+/// Sizes of the header of a 64-bit program, and of an entry of its table of segments (elf(5)).
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 
@@ -20,35 +21,34 @@ const SEGMENT: usize = 56;
 const MOST_SEGMENTS: u16 = 64;
 const MOST_PATH: usize = 256;
 
-/// Bytes of a program that are searched for the names of libraries, which are near its beginning.
+/// Most bytes of a program that are searched for the names of libraries, which are near its beginning.
 const MOST_OF_PROGRAM: u64 = 4 << 20;
 
-/// The segment with the path of the loader.
+/// The type of the segment that contains the path of the loader.
 const INTERPRETER: u32 = 3;
 
-/// The entry of the auxiliary vector that says whether the loader takes nothing from the environment
-/// (getauxval(3)).
+/// The entry of the auxiliary vector that says whether the loader ignores the environment (getauxval(3)).
 const SECURE: u64 = 23;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// Nothing is loaded into it.
+    /// The program is static: nothing is loaded into it.
     Static,
-    /// It has this loader, of another C library.
+    /// The program has this loader, which belongs to another C library.
     OtherLibrary(String),
-    /// It is of another kind of processor, or of 32 bits.
+    /// The program is for another kind of processor, or has 32 bits.
     OtherProcessor,
-    /// It has rights that its user lacks.
+    /// The program has rights that its user lacks.
     Privileged,
-    /// Nothing in its environment asks for the shim.
+    /// Nothing in the environment asks for the shim.
     Dropped,
-    /// Its environment asks for it.
+    /// The environment asks for the shim.
     Refused,
 }
 
 impl Why {
-    /// The reason, and the remedy, for a line that begins with the process.
+    /// The reason and the remedy, for a line that begins with the process.
     pub fn remedy(&self) -> String {
         match self {
             Why::Static => "it is statically linked, so that nothing can be preloaded; link it dynamically, or run the \
@@ -75,10 +75,9 @@ impl Why {
     }
 }
 
-/// Whether a program has capabilities of its own (capabilities(7)). The loader then takes nothing from the
-/// environment.
+/// Whether a program has capabilities of its own (capabilities(7)). The loader then ignores the environment.
 pub fn has_capabilities(program: &File) -> bool {
-    // SAFETY: without a buffer the call only asks how long the attribute is.
+    // SAFETY: without a buffer the call only returns how long the attribute is.
     let length = unsafe {
         libc::fgetxattr(
             program.as_raw_fd(),
@@ -90,7 +89,7 @@ pub fn has_capabilities(program: &File) -> bool {
     length > 0
 }
 
-/// The MPI program of a process that its own user may not look into, because it has capabilities.
+/// The MPI program of a process that even its own user may not inspect, because the program has capabilities.
 pub fn hidden_program(pid: Pid) -> Option<PathBuf> {
     let maps = fs::read(format!("/proc/{pid}/maps"));
     if !maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
@@ -110,7 +109,7 @@ fn needs_mpi(program: File) -> bool {
     read.is_ok() && LIBRARIES.iter().any(holds)
 }
 
-/// Finds out why.
+/// Finds out why a process has not loaded the shim.
 pub fn why(pid: Pid) -> Why {
     let program = File::open(format!("/proc/{pid}/exe")).ok();
     if let Some(why) = program.and_then(|file| by_program(&file)) {
@@ -132,13 +131,13 @@ pub fn why(pid: Pid) -> Why {
     }
 }
 
-/// Whether nothing is ever loaded into a process, because its program is so.
+/// Whether the shim is never loaded into a process because of the kind of its program.
 pub fn loads_nothing_of_ours(pid: Pid) -> bool {
     let program = File::open(format!("/proc/{pid}/exe")).ok();
     program.is_some_and(|file| by_program(&file).is_some())
 }
 
-/// What its program shows; `None` if it has glibc's loader.
+/// What the program shows; `None` if it has glibc's loader.
 fn by_program(file: &File) -> Option<Why> {
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
@@ -150,7 +149,7 @@ fn by_program(file: &File) -> Option<Why> {
         .ok()?
         .read_exact_at(&mut own, 0)
         .ok()?;
-    // Class and byte order; the processor.
+    // The class and byte order, and the processor.
     if header[4..6] != own[4..6] || header[18..20] != own[18..20] {
         return Some(Why::OtherProcessor);
     }
@@ -179,7 +178,7 @@ fn is_secure(vector: &[u8]) -> bool {
     entries.any(|entry| number(&entry[..8]) == SECURE && number(&entry[8..]) != 0)
 }
 
-/// Whether a process has TCP connections, or waits for some.
+/// Whether a process has TCP connections, or listens for them.
 pub fn has_connections(pid: Pid) -> bool {
     let links = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -256,11 +255,11 @@ mod tests {
         fs::write(&name, text).unwrap();
         assert!(needs_mpi(File::open(&name).unwrap()));
         if nix::unistd::geteuid().is_root() {
-            // cap_net_raw+ep, as linux/capability.h has revision 2.
+            // cap_net_raw+ep in revision 2, from linux/capability.h.
             let value: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];
             let bytes: Vec<u8> = value.iter().flat_map(|word| word.to_le_bytes()).collect();
             let file = File::open(&name).unwrap();
-            // SAFETY: the pointer and length are of one vector.
+            // SAFETY: the pointer and the length are those of one array.
             let set = unsafe {
                 libc::fsetxattr(
                     file.as_raw_fd(),
@@ -281,7 +280,7 @@ mod tests {
             command.arg("60").env("LD_PRELOAD", preload).stderr(Stdio::null());
             let mut child = command.spawn().unwrap();
             let pid = Pid::from_raw(child.id().cast_signed());
-            // The kernel releases the parent before it has given the child its environment.
+            // The kernel lets the parent go on before the child has got its environment.
             while fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty()) {
                 std::thread::yield_now();
             }

@@ -1,7 +1,7 @@
-//! Where sites that each run their own MPI learn of each other: each one's native rank 0 connects, says what
-//! its site has, and gets the table of all processes.
+//! The rendezvous, where sites that each run their own MPI learn about each other: the native rank 0 of each
+//! one connects, says what its site has, and gets the table of all processes.
 //!
-//! Read `message` (the frames), then `meeting` (who is told what), then `server` (the sockets).
+//! Read `message` (the frames) first, then `meeting` (who is told what), then `server` (the sockets).
 
 pub mod meeting;
 pub mod message;

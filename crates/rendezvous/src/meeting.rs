@@ -1,70 +1,70 @@
-//! Who has come to the rendezvous, and what each is told. Pure: messages and the ends of connections go in,
-//! bytes for connections and events for the caller come out.
+//! Who has come to the rendezvous, and what each is told. Pure: it takes messages and the ends of
+//! connections, and returns bytes for connections and events for the caller.
 //!
-//! A site is represented by its native rank 0. When all are there each gets the same WORLD. From then on its
-//! connection only says how the site ends, so it must last until DONE.
+//! A site is represented by its native rank 0. When all have come, each gets the same WORLD. From then on its
+//! connection serves only to report how the site ends, so it must last until DONE.
 
 use super::message::{self, Incoming, Join};
 use std::collections::{HashMap, VecDeque};
 
-/// Names a connection.
+/// The number of a connection.
 pub type Key = u64;
 
-/// What the caller is to know. Sites are numbers in the order of the command line.
+/// What the caller must know. Sites are numbered in the order of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A site's ranks are there.
+    /// A site's ranks have come.
     Joined {
-        /// Which.
+        /// The site.
         site: usize,
-        /// Its processes.
+        /// How many processes it has.
         processes: u32,
         /// Its MPI.
         mpi: String,
     },
-    /// All sites are there, and have been told of each other.
+    /// All sites have come, and have been told about each other.
     Made {
-        /// Processes of all of them.
+        /// How many processes they have together.
         processes: u32,
     },
-    /// There can be no such world.
+    /// A world of these sites cannot exist.
     Refused {
-        /// The site at fault, if it is one site's fault.
+        /// The site whose fault this is, if it is the fault of one.
         site: Option<usize>,
         /// A sentence for the user.
         reason: String,
     },
-    /// A rank called MPI_Abort.
+    /// A rank has called MPI_Abort.
     Aborted {
-        /// Where.
+        /// The site of the rank.
         site: usize,
-        /// The program's code.
+        /// The program's error code.
         code: u32,
-        /// Who.
+        /// Who has called MPI_Abort.
         text: String,
     },
     /// All ranks of a site have finished.
     Done {
-        /// Which.
+        /// The site.
         site: usize,
     },
-    /// A site that had joined is gone, unfinished.
+    /// A site that had joined is gone without having finished.
     Lost {
-        /// Which.
+        /// The site.
         site: usize,
     },
 }
 
-/// The caller carries these out.
+/// What the caller must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Send.
+    /// Send these bytes.
     Send(Key, Vec<u8>),
-    /// Send, then close.
+    /// Send these bytes, then close the connection.
     Last(Key, Vec<u8>),
-    /// Close.
+    /// Close the connection.
     Close(Key),
-    /// Tell the caller.
+    /// Handle an event.
     Tell(Event),
 }
 
@@ -86,21 +86,21 @@ struct Seat {
 
 #[derive(Debug)]
 enum State {
-    /// Its ranks have not come; its batch system may let them wait.
+    /// The site's ranks have not come; they may still be waiting in its batch system.
     Missing,
-    /// Its native rank 0 waits for the others.
+    /// The site's native rank 0 waits for the others.
     Waits(Key, Box<Join>),
-    /// It has its world.
+    /// The site has its world.
     InWorld(Key),
-    /// It has finished, or was told to end.
+    /// The site has finished, or was told to end.
     Over,
 }
 
-/// The code of an ABORT that comes from no program: a general failure.
+/// The code of an ABORT that no program has caused: a general failure.
 pub const FAILURE: u32 = 1;
 
 impl Meeting {
-    /// A rendezvous of these sites; `number` is random.
+    /// Creates a rendezvous for these sites; `number` is random.
     pub fn new(sites: &[String], number: u64) -> Meeting {
         let seat = |name: &String| Seat {
             name: name.clone(),
@@ -114,12 +114,12 @@ impl Meeting {
         }
     }
 
-    /// Returns what is to be done, one at a time.
+    /// Returns the next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Whether every site has said that it is done.
+    /// Whether every site has finished, or was told to end.
     pub fn is_over(&self) -> bool {
         self.seats.iter().all(|seat| matches!(seat.state, State::Over))
     }
@@ -129,7 +129,7 @@ impl Meeting {
         self.seats.len()
     }
 
-    /// A process of this job has sent a frame.
+    /// Handles a frame from a process of this job.
     pub fn on_message(&mut self, key: Key, message: Incoming) {
         match (self.known.get(&key).copied(), message) {
             (None, Incoming::Join(join)) => self.on_join(key, join),
@@ -151,7 +151,7 @@ impl Meeting {
         }
     }
 
-    /// A connection of this job's has broken the protocol, or is of another version.
+    /// Handles a connection of this job that has broken the protocol, or has another version.
     pub fn on_broken(&mut self, key: Key, reason: &str) {
         match self.known.get(&key).copied() {
             Some(site) => {
@@ -163,7 +163,7 @@ impl Meeting {
         self.known.remove(&key);
     }
 
-    /// A connection has ended.
+    /// Handles the end of a connection.
     pub fn on_closed(&mut self, key: Key) {
         let Some(site) = self.known.remove(&key) else {
             return;
@@ -177,7 +177,7 @@ impl Meeting {
         }
     }
 
-    /// Ends the world: those that wait for it are told NO, those that have it ABORT.
+    /// Ends the world: sites that wait for it are told NO, and those that have it ABORT.
     pub fn end(&mut self, code: u32, text: &str) {
         for seat in &mut self.seats {
             let told = match std::mem::replace(&mut seat.state, State::Over) {
@@ -227,7 +227,7 @@ impl Meeting {
         }
     }
 
-    /// Tells all of each other when all are there.
+    /// Once all sites have come, tells each about the others.
     fn make(&mut self) {
         let waiting = self.seats.iter().filter_map(|seat| match &seat.state {
             State::Waits(_, join) => Some(join.as_ref()),
@@ -287,7 +287,7 @@ impl Meeting {
     }
 }
 
-/// Why the data of these sites cannot be exchanged as it lies in memory.
+/// Why these sites cannot exchange data as it lies in memory.
 fn unlike(joins: &[&Join]) -> Option<String> {
     let first = joins.first()?;
     let other = joins.iter().find(|join| join.layout != first.layout)?;

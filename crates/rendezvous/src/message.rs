@@ -1,5 +1,5 @@
 //! Frames between the rendezvous and the processes of sites that each run their own MPI
-//! (mpi/world/rendezvous). Pure; everything is little-endian.
+//! (mpi/world/rendezvous). Pure; all numbers are little-endian.
 //!
 //! ```text
 //!   u32 length (of what follows), u8 type, body
@@ -21,25 +21,25 @@ use causeway_wire::Token;
 /// The version that this program speaks.
 pub const VERSION: u8 = 2;
 
-/// Longest frame: a world of [`MOST_PROCESSES`] fits.
+/// Longest frame: a world of [`MOST_PROCESSES`] fits into it.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// Most processes of a world; WORLD_MOST_PROCESSES of mpi/world/world.h.
+/// Most processes of a world; the same as WORLD_MOST_PROCESSES of mpi/world/world.h.
 pub const MOST_PROCESSES: usize = 1 << 17;
 
-/// Most sites of a world; WORLD_MOST_SITES there.
+/// Most sites of a world; the same as WORLD_MOST_SITES of that file.
 pub const MOST_SITES: usize = 1 << 10;
 
-/// Length, type, version and token: what reveals a stranger.
+/// Length, type, version and token: they reveal a stranger.
 pub const GREETING_BYTES: usize = 4 + 1 + 1 + Token::BYTES;
 
-/// Bytes of the length.
+/// Bytes of a frame's length.
 pub const HEAD_BYTES: usize = 4;
 
-/// Bytes of an address: family, IP, port.
+/// Bytes of an address: family, IP address, port.
 pub(super) const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
-/// Longest name of a site, of an MPI, and longest text for the user.
+/// Longest name of a site or of an MPI, and longest text for the user.
 const MAX_TEXT: usize = 1024;
 
 const JOIN: u8 = 1;
@@ -49,21 +49,21 @@ const ABORT: u8 = 4;
 const DONE: u8 = 5;
 const PROCESS: u8 = 6;
 
-/// What comes in.
+/// A frame that a process sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// Native rank 0 of a site asks for the world.
+    /// The native rank 0 of a site asks for the world.
     Join(Box<Join>),
-    /// Some process of a site says who it is.
+    /// A process of a site says who it is.
     Process {
-        /// Its site.
+        /// The process's site.
         site: String,
     },
-    /// The program called MPI_Abort.
+    /// The program has called MPI_Abort.
     Abort {
-        /// The program's code.
+        /// The program's error code.
         code: u32,
-        /// Who called it.
+        /// Who has called MPI_Abort.
         text: String,
     },
     /// All ranks of this site have finished MPI_Finalize.
@@ -79,42 +79,42 @@ pub struct Join {
     pub mpi: String,
     /// A hash of how data lies in memory.
     pub layout: u64,
-    /// How its processors store what has no common form: mpi/common/forms/forms.h.
+    /// How the site's processors store types without a common form: see mpi/common/forms/forms.h.
     pub forms: u8,
-    /// Greatest tag of its messages.
+    /// Greatest tag of the site's messages.
     pub tag_ub: u32,
-    /// What MPI_Init_thread gave: 0 to 3.
+    /// What MPI_Init_thread returned: 0 to 3.
     pub thread_level: u8,
-    /// How many processes.
+    /// How many processes the site has.
     pub processes: u32,
-    /// Their addresses as they came.
+    /// The processes' addresses, as they came.
     pub addresses: Vec<u8>,
 }
 
-/// Why bytes are no frame.
+/// Why bytes are not a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// The library is of another version.
+    /// The library has another version.
     #[error(
         "its library speaks version {0} of the rendezvous, but this causeway speaks version {VERSION}; install the same causeway at every site"
     )]
     Version(u8),
-    /// The token is another job's.
+    /// The token is that of another job.
     #[error("its job token is not that of this run; start it with 'causeway run --at'")]
     Token,
-    /// It was delivered to another process.
+    /// The connection was delivered to another process.
     #[error("it was delivered elsewhere, and somebody has passed it on")]
     Elsewhere,
-    /// A length that no frame has.
+    /// No frame has this length.
     #[error("a frame of {0} bytes is out of bounds")]
     Length(usize),
-    /// A type that no process sends, or not in this place.
+    /// No process sends this type, at least not at this point.
     #[error("a frame of type {0} has no place here")]
     Type(u8),
-    /// The body is not what its type says.
+    /// The body does not fit the type.
     #[error("a frame of type {0} is damaged")]
     Damaged(u8),
-    /// Too many processes.
+    /// The site has too many processes.
     #[error("{0} processes are more than the {MOST_PROCESSES} that a world may have")]
     Processes(u32),
 }
@@ -122,7 +122,7 @@ pub enum MessageError {
 /// The length of the first frame in `bytes`, as soon as it is known.
 ///
 /// # Errors
-/// [`MessageError::Length`], before anything of that length is kept.
+/// [`MessageError::Length`], before any bytes of that length are kept.
 pub fn length(bytes: &[u8]) -> Result<Option<usize>, MessageError> {
     let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else {
         return Ok(None);
@@ -134,11 +134,11 @@ pub fn length(bytes: &[u8]) -> Result<Option<usize>, MessageError> {
     }
 }
 
-/// Judges as much of the beginning of a connection as has arrived; true once that is enough to reveal a
+/// Judges the beginning of a connection, as far as it has arrived; true once it is long enough to reveal a
 /// stranger.
 ///
 /// # Errors
-/// As soon as the bytes cannot become a greeting of this job.
+/// The bytes can no longer become a greeting of this job.
 pub fn greets(bytes: &[u8], token: &Token) -> Result<bool, MessageError> {
     if let Some(kind) = bytes.get(HEAD_BYTES)
         && ![JOIN, PROCESS].contains(kind)
@@ -159,10 +159,10 @@ pub fn greets(bytes: &[u8], token: &Token) -> Result<bool, MessageError> {
     }
 }
 
-/// Reads a frame after its length. The caller has checked the greeting.
+/// Reads a frame, without its length. The caller has checked the greeting.
 ///
 /// # Errors
-/// Bytes that are missing, left over, or out of bounds.
+/// Bytes are missing, left over, or out of bounds.
 pub fn decode(frame: &[u8]) -> Result<Incoming, MessageError> {
     let (kind, body) = frame.split_first().ok_or(MessageError::Length(0))?;
     let mut body = Body { left: body };
@@ -248,7 +248,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// WORLD for these sites, in this order; `None` if it exceeds the bounds.
+/// WORLD for these sites, in this order; `None` if it exceeds the limits.
 pub fn world(number: u64, tag_ub: u32, sites: &[&Join]) -> Option<Vec<u8>> {
     let processes: usize = sites.iter().map(|site| site.processes as usize).sum();
     if sites.len() > MOST_SITES || processes > MOST_PROCESSES {
@@ -276,7 +276,7 @@ pub fn no(reason: &str) -> Vec<u8> {
     frame(NO, &body)
 }
 
-/// ABORT: the site is to end.
+/// ABORT: the site must end.
 pub fn abort(code: u32, text: &str) -> Vec<u8> {
     let mut body = code.to_le_bytes().to_vec();
     put_text(&mut body, text);
@@ -303,7 +303,7 @@ pub(crate) mod tests {
 
     pub const TOKEN: Token = Token([7; 16]);
 
-    /// An address as it is in frames.
+    /// An address in the form that frames use.
     pub fn address(last: u8) -> Vec<u8> {
         let mut bytes = vec![4, 10, 0, 0, last];
         bytes.resize(ADDRESS_BYTES - 2, 0);

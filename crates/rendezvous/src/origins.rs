@@ -1,40 +1,41 @@
-//! Which place in a world a process may take: that of its own site, at addresses of that site's nodes. Pure.
+//! Which place in a world a process may take: only one of its own site, and with addresses of that site's
+//! nodes. Pure.
 //!
-//! Every site that takes part knows the job's token, so the token alone would let one pass for another and
-//! send the ranks of all to whatever address it likes.
+//! Every site that takes part knows the job's token, so the token alone would let one site pass for another,
+//! and send the ranks of all sites to whatever address it likes.
 
 use super::message::{ADDRESS_BYTES, Incoming};
 use causeway_wire::Site;
 use causeway_wire::shown::Line;
 use std::net::{IpAddr, SocketAddr};
 
-/// Ports below this belong to the system's services, which no MPI process is.
+/// Ports below this belong to the system's services, and no MPI process has one.
 const FIRST_USER_PORT: u16 = 1024;
 
 /// The sites of a run.
 #[derive(Debug, Clone)]
 pub struct Origins {
-    /// The site where the rendezvous is.
+    /// The site at which the rendezvous is.
     pub own: Site,
     /// All sites that take part.
     pub sites: Vec<Site>,
-    /// This host's address, as the grid knows it: ranks may run beside the launcher.
+    /// This host's address, as the grid knows it: ranks may run on the launcher's host.
     pub host: IpAddr,
 }
 
 impl Origins {
-    /// Says where the own gateway has connected to, as the grid knows it; `None` if `peer` is not the
-    /// gateway. `own` is this end's address.
+    /// The address to which the own gateway has connected, as the grid knows it; `None` if `peer` is not the
+    /// gateway. `own` is the address of this end.
     pub fn delivered_to(&self, peer: SocketAddr, own: SocketAddr) -> Option<SocketAddr> {
         let here = SocketAddr::new(self.own.in_grid(own.ip().to_canonical()), own.port());
         self.own.delivers_from(peer).then_some(here)
     }
 
-    /// Judges what a process says of itself. `source` is the true source of a connection that the own gateway
-    /// has delivered; all others come from the own site.
+    /// Judges what a process says about itself. `source` is the true source of a connection that the own
+    /// gateway has delivered; all others come from the own site.
     ///
     /// # Errors
-    /// What it may not say, in one sentence.
+    /// What the process may not say; the error is one sentence.
     pub fn judge(&self, source: Option<SocketAddr>, message: &Incoming) -> Result<(), String> {
         let (claimed, addresses) = match message {
             Incoming::Join(join) => (&join.site, &join.addresses[..]),
@@ -69,7 +70,7 @@ impl Origins {
     }
 }
 
-/// Reads an address as it is in a frame: family, 16 bytes, port.
+/// Reads an address in the form that frames use: family, 16 bytes, port.
 fn read(bytes: &[u8]) -> Option<SocketAddr> {
     let (family, rest) = bytes.split_first()?;
     let (ip, port) = rest.split_first_chunk::<16>()?;
@@ -145,7 +146,7 @@ mod tests {
             let said = judge(nancy, at("nancy", ip, port));
             assert!(said.contains("but lists no node there"), "{ip:?} {port}: {said}");
         }
-        // Beside the launcher and beside the gateway.
+        // Ranks on the launcher's host, and on the gateway's.
         assert_eq!(judge(None, at("rennes", [10, 1, 0, 250], 4000)), "");
         assert_eq!(judge(nancy, at("nancy", [10, 0, 0, 253], 4000)), "");
     }

@@ -1,8 +1,9 @@
-//! The rendezvous's sockets: one listener, connections of native ranks 0, poll.
+//! The rendezvous's sockets: one listener, the connections of native ranks 0, and poll.
 //!
-//! A site may queue for hours before it joins, so nothing that is complete has a deadline; what is half sent
-//! has one. A connection is a stranger's until it has shown the job's token, which it sends first: strangers
-//! get few connections and little memory, and a flood of them closes its own connections first.
+//! A site may queue for hours before it joins, so a connection whose frames are complete has no deadline, but
+//! one that has sent half a frame does. A connection is a stranger's until it has shown the job's token,
+//! which comes first: strangers get few connections and little memory, and in a flood of them the oldest of
+//! their own connections are closed.
 
 use super::meeting::{Action, Event, Key, Meeting};
 use super::message::{self, Incoming, MessageError};
@@ -18,24 +19,24 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// Most strangers at a time. Each has [`READ_BYTES`] at most.
+/// Most strangers at a time. Each takes [`READ_BYTES`] at most.
 const MOST_STRANGERS: usize = 256;
 
-/// Processes of this job beside one for each site: those that say that they abort, and those that are
-/// refused.
+/// Most processes of this job besides one for each site: those that abort, and those that are refused.
 const MOST_OTHERS: usize = 64;
 
-/// How long a stranger may take for its first bytes, as at a gateway.
+/// How long a stranger may take for its first bytes: as long as at a gateway.
 const GREETING: Duration = Duration::from_secs(10);
 
-/// How long a frame may take from its first byte to its last, either way: 2.5 MB, the most there is, takes
+/// How long a frame may take from its first byte to its last, in either direction: 2.5 MB, the longest, takes
 /// 20 s at 1 Mbit/s.
 const FRAME: Duration = Duration::from_secs(60);
 
-/// How long those that are told of the end may take to hear it.
+/// How long processes may take to receive the message about the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long callers wait when no file descriptor is left for them: the listener would be ready all the time.
+/// How long callers wait when no file descriptor is left for them; else the listener would be ready all the
+/// time.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const READ_BYTES: usize = 64 * 1024;
@@ -45,10 +46,9 @@ pub struct Server {
     listener: TcpListener,
     meeting: Meeting,
     token: Token,
-    /// The sites; the own site's gateway begins what it delivers with a preface. `None` if all is on one
-    /// host.
+    /// The sites; what the own site's gateway delivers begins with a preface. `None` if all is on one host.
     origins: Option<Origins>,
-    /// No file descriptor was left for a caller; see [`PAUSE`].
+    /// When callers are accepted again after no file descriptor was left; see [`PAUSE`].
     rests_until: Option<Instant>,
     connections: BTreeMap<Key, Connection>,
     strangers: Admission<IpAddr, Key>,
@@ -59,14 +59,14 @@ struct Connection {
     stream: TcpStream,
     origin: IpAddr,
     is_stranger: bool,
-    /// Where the gateway has connected to, as the grid knows it, until its preface is there.
+    /// The address to which the gateway has connected, as the grid knows it, until its preface has come.
     delivered_to: Option<SocketAddr>,
-    /// Where it comes from, if the gateway has delivered it.
+    /// The true source, if the gateway has delivered the connection.
     source: Option<SocketAddr>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
-    /// Nothing more is read from it: it is closed once all is sent and it has closed its own end. If we
-    /// closed first, unread data from it would destroy our last message.
+    /// Whether the last message was queued; nothing more is read. Once it is sent and the other end is
+    /// closed, so is this end: if we closed first, unread data would destroy our last message.
     is_last: bool,
     deadline: Option<Instant>,
 }
@@ -95,15 +95,15 @@ impl Server {
         })
     }
 
-    /// Whether every site has said DONE.
+    /// Whether every site has finished, or was told to end.
     pub fn is_over(&self) -> bool {
         self.meeting.is_over()
     }
 
-    /// Ends the world, see [`Meeting::end`], and waits until all have heard of it, but not for long.
+    /// Ends the world, see [`Meeting::end`], and waits until all have received this, but not for long.
     ///
     /// # Errors
-    /// As of [`Server::turn`].
+    /// Those of [`Server::turn`].
     pub fn end(&mut self, code: u32, text: &str) -> io::Result<()> {
         self.meeting.end(code, text);
         self.act();
@@ -114,7 +114,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for connections, but not for longer than `until`, and serves them; returns what has happened.
+    /// Waits for connections until `until` at the latest, and serves them; returns what has happened.
     ///
     /// # Errors
     /// Those of poll and accept, except those that concern one caller alone.
@@ -183,7 +183,7 @@ impl Server {
     }
 
     fn admit(&mut self, stream: TcpStream, peer: SocketAddr) {
-        // A rank's host that dies while its site waits for others is noticed by this alone.
+        // If a rank's host dies while its site waits for others, only this shows it.
         let options = stream
             .set_nonblocking(true)
             .and_then(|()| stream.set_nodelay(true))
@@ -215,11 +215,11 @@ impl Server {
             deadline: Some(Instant::now() + GREETING),
         };
         self.connections.insert(self.next, connection);
-        // What it has sent already need not wait for another turn.
+        // What the process has already sent need not wait for another turn.
         self.serve(self.next);
     }
 
-    /// Reads and writes what it can, once each: poll reports the rest.
+    /// Reads and writes once each, as far as possible: poll reports the rest.
     fn serve(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(&key) else {
             return;
@@ -242,7 +242,7 @@ impl Server {
             let Some(connection) = self.connections.get_mut(&key) else {
                 return;
             };
-            // Nothing more is heard from one that was told to go.
+            // A connection whose last message was queued is not read any more.
             if connection.is_last {
                 return connection.incoming.clear();
             }
@@ -258,7 +258,7 @@ impl Server {
         }
     }
 
-    /// A process of this job has said something that it may not be allowed to say.
+    /// Handles what a process of this job has said, if it may say it.
     fn on_message(&mut self, key: Key, message: Incoming) {
         let source = self
             .connections
@@ -274,7 +274,7 @@ impl Server {
         }
     }
 
-    /// A connection has shown the token.
+    /// Handles a connection that has shown the token.
     fn on_known(&mut self, key: Key) {
         let known = self
             .connections
@@ -289,7 +289,7 @@ impl Server {
         self.strangers.leave(&connection.origin, key);
     }
 
-    /// Tells a stranger, and ignores it from then on. One with the right token may end the run.
+    /// Refuses a stranger, and ignores it from then on. One with the right token may end the run.
     fn on_broken(&mut self, key: Key, error: &MessageError) {
         let Some(connection) = self.connections.get_mut(&key) else {
             return;
@@ -311,7 +311,7 @@ impl Server {
         }
     }
 
-    /// Carries out what the meeting decides; returns what the caller is to know.
+    /// Carries out what the meeting decides, and keeps what the caller must know.
     fn act(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(action) = self.meeting.poll_action() {
@@ -349,9 +349,9 @@ impl Server {
 
 /// What the bytes of a connection contain so far.
 enum Step {
-    /// More is to come.
+    /// Too little: more must come.
     Waits,
-    /// It has shown the token.
+    /// The right token.
     Known,
     /// A whole frame, with its length.
     Frame(Vec<u8>),
@@ -390,14 +390,14 @@ impl Connection {
         }
     }
 
-    /// Removes the preface that the own gateway has sent first; true when that is done. A connection of
-    /// another process of the gateway's host has none.
+    /// Removes the preface that the own gateway sends first; true once that is done. A connection of another
+    /// process of the gateway's host has none.
     fn take_preface(&mut self, token: &Token, own: SocketAddr) -> Result<bool, MessageError> {
         match Preface::decode(&self.incoming) {
             Ok(Decoded::Incomplete { .. }) => return Ok(false),
             Ok(Decoded::Complete { claim, length }) => {
                 let proven = claim.proven(Sender::Gateway, token).ok_or(MessageError::Token)?;
-                // Another process to which it was delivered could pass it on to this one.
+                // Another process, to which this connection was delivered, could pass it on to this one.
                 if proven.destination != own {
                     return Err(MessageError::Elsewhere);
                 }
@@ -419,7 +419,7 @@ impl Connection {
         self.deadline = Some(Instant::now() + FRAME);
     }
 
-    /// Writes what the kernel takes; false when the connection is to be closed.
+    /// Writes what the kernel accepts; false if the connection must be closed.
     fn write(&mut self) -> bool {
         while !self.outgoing.is_empty() {
             match self.stream.write(&self.outgoing) {
@@ -433,7 +433,7 @@ impl Connection {
                 self.deadline = self.is_last.then(|| Instant::now() + FAREWELL);
             }
         }
-        // We send nothing more; whether the connection is gone shows when it is read.
+        // We send nothing more; whether the other end is closed shows when the connection is read.
         if self.is_last {
             let _ = self.stream.shutdown(Shutdown::Write);
         }
@@ -452,7 +452,7 @@ fn is_callers(error: &io::Error) -> bool {
     )
 }
 
-/// Whether this process, or the host, has no room for one more (accept(2)): that passes.
+/// Whether this process, or the host, has no room for another connection (accept(2)): this passes.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -476,7 +476,7 @@ mod tests {
         let meeting = Meeting::new(&["rennes".to_owned(), "nancy".to_owned()], 5);
         let mut server = Server::new(listener, meeting, TOKEN, None).unwrap();
         let join = join_bytes(&a_join("rennes", 2), &TOKEN);
-        // A site that waits, one that has sent half of what it has to say, and a silent stranger.
+        // A site that waits, one that has sent half of its frame, and a silent stranger.
         let sent = [&join[..], &join[..40], &[]];
         let clients = sent.map(|bytes| {
             let mut client = TcpStream::connect(address).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Serves on loopback and returns the address.
+/// Creates a server on loopback and returns it with its address.
 fn server(origins: Option<Origins>) -> (Server, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -35,7 +35,7 @@ fn connect(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// Serves until this many events have come.
+/// Serves until this many events have happened.
 fn events(server: &mut Server, count: usize) -> Vec<Event> {
     let until = Instant::now() + PATIENCE;
     let mut events = Vec::new();
@@ -49,7 +49,7 @@ fn events(server: &mut Server, count: usize) -> Vec<Event> {
     events
 }
 
-/// Serves until a client has got a frame; returns it without its length.
+/// Serves until a client has received a frame; returns it without its length.
 fn frame(server: &mut Server, client: &mut TcpStream) -> Vec<u8> {
     let until = Instant::now() + PATIENCE;
     client.set_nonblocking(true).unwrap();
@@ -112,7 +112,7 @@ fn strangers_are_told_no_and_crowd_nobody_out() {
     }
     let mut later = connect(address, &join_bytes(&a_join("rennes", 1), &TOKEN));
     events(&mut server, 1);
-    // The flood has ended its own oldest.
+    // The flood has closed the oldest of its own connections.
     assert_eq!(silent[0].read(&mut [0]).unwrap_or(0), 0);
     drop(silent);
     let _later = connect(address, &join_bytes(&a_join("nancy", 1), &TOKEN));
@@ -183,7 +183,7 @@ fn what_the_own_gateway_delivers_begins_with_a_preface_of_this_job() {
     let bytes = [delivered(&preface(Token([1; 16]))), join].concat();
     let mut foreign = connect(address, &bytes);
     assert_eq!(frame(&mut server, &mut foreign)[0], 3);
-    // Nor one that another process was sent, and passes on.
+    // Nor is a connection served that was delivered to another process, which passes it on.
     let elsewhere = SocketAddr::new(address.ip(), address.port() - 1);
     let bytes = [
         delivered(&sent(elsewhere, TOKEN)),

@@ -1,4 +1,4 @@
-//! Draws horizontal bars with intervals as inline SVG: ratios beside 1.
+//! Draws horizontal bars with intervals as inline SVG: ratios, with a mark at 1.
 
 use crate::escape::escape;
 use crate::plot::COLOURS;
@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 /// Bars in groups.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// Above the bars.
+    /// The title above the bars.
     pub title: String,
-    /// What their length is.
+    /// What the length of a bar is.
     pub unit: String,
     /// Names of the bars of each group.
     pub series: Vec<String>,
@@ -19,20 +19,20 @@ pub struct Bars {
 }
 
 const WIDTH: f64 = 720.0;
-/// Room for the groups' names and, after the longest bar, for its value.
+/// Room for the groups' names on the left, and for the value of the longest bar on the right.
 const LEFT: f64 = 140.0;
 const RIGHT: f64 = 90.0;
 const BAR: f64 = 16.0;
 const GAP: f64 = 10.0;
 const TOP: f64 = 8.0;
-/// A line for the mark at 1, and one below it for what the bars' length is.
+/// Room for a line for the mark at 1, and another below it for what the length of a bar is.
 const BOTTOM: f64 = 40.0;
 
-/// The longest bar: what is longer is cut, and its value says so.
+/// The value of the longest bar: a longer one is cut, which its value shows.
 const MOST: f64 = 4.0;
 
 impl Bars {
-    /// The `<figure>` element; empty text when there is nothing to draw.
+    /// The `<figure>` element; an empty text if there is nothing to draw.
     pub fn svg(&self) -> String {
         let values = || self.groups.iter().flat_map(|(_, bars)| bars).flatten();
         let longest = values().map(|bar| bar.high.max(bar.median)).fold(1.0, f64::max);
@@ -92,7 +92,7 @@ impl Bars {
             false => format!("{:.3}", bar.median),
         };
         let mut cuts = String::new();
-        // Two strokes across the end of a bar that goes on beyond the drawing.
+        // Two strokes across the end show that a bar goes on beyond the drawing.
         if bar.median > MOST {
             for stroke in [end - 16.0, end - 10.0] {
                 let _ = writeln!(

@@ -1,5 +1,5 @@
-//! Says what a gain in run time is worth, as Vinter et al. (2004), section 6, put it: a share of the price of
-//! a node, and of the electricity that it and its cooling take.
+//! Says what a gain in run time is worth, as Vinter et al. (2004), section 6, define it: a share of the price
+//! of a node, and of the electricity that it and its cooling consume.
 
 use crate::escape::escape;
 use crate::page::Page;
@@ -10,15 +10,15 @@ use std::fmt::Write as _;
 struct Prices {
     node: f64,
     watts: f64,
-    /// Power for cooling, as a share of that of the node.
+    /// Power for cooling, as a share of the node's power.
     cooling: f64,
     kwh: f64,
     years: f64,
-    /// Share of the time in which it computes.
+    /// The share of the time in which the node computes.
     usage: f64,
 }
 
-/// Assumptions of today, for a reader to replace: prices differ by country and contract.
+/// Today's assumptions, for a reader to replace: prices differ by country and contract.
 const TODAY: Prices = Prices {
     node: 9000.0,
     watts: 600.0,
@@ -28,13 +28,13 @@ const TODAY: Prices = Prices {
     usage: 0.9,
 };
 
-/// Nodes of two small clusters.
+/// The nodes of two small clusters.
 const NODES: f64 = 16.0;
 
 const HOURS_OF_A_YEAR: f64 = 8766.0;
 
 impl Prices {
-    /// The worth of a gain for one node over its life.
+    /// What a gain is worth for one node over its life.
     fn value(&self, gain: f64) -> f64 {
         let hours = self.years * HOURS_OF_A_YEAR * self.usage;
         let electricity = self.watts * (1.0 + self.cooling) / 1000.0 * hours * self.kwh;
@@ -42,7 +42,7 @@ impl Prices {
     }
 }
 
-/// A table of what any choice but the best costs, whose inputs can be changed.
+/// Shows a table of what every choice but the best costs; its inputs can be changed.
 pub fn show(page: &mut Page, gains: &[(String, f64)]) {
     page.subheading("What the difference is worth");
     page.text(
@@ -89,8 +89,9 @@ mod tests {
 
     #[test]
     fn the_value_of_the_paper_comes_out_of_its_inputs() {
-        // Vinter et al. 2004, section 6: 1428 euros, 210 W, 25 % for cooling; 14.5 % faster is worth 206
-        // euros without and 292 with Norway's electricity, which is then 0.086 euros a kWh over three years.
+        // Vinter et al. 2004, section 6: 1428 euros, 210 W, 25 % for cooling; a gain of 14.5 % is worth 206
+        // euros without electricity and 292 with Norway's, which then costs 0.086 euros a kWh over three
+        // years.
         let paper = Prices {
             node: 1428.0,
             watts: 210.0,
@@ -103,7 +104,7 @@ mod tests {
         let norway = Prices { kwh: 0.086, ..paper };
         assert!((norway.value(0.145) - 292.0).abs() < 3.0);
         assert!((norway.value(0.371) - 749.0).abs() < 7.0);
-        // With Denmark's, 0.18 euros a kWh, 386 and 991.
+        // 386 and 991 euros with Denmark's, which costs 0.18 euros a kWh.
         let denmark = Prices { kwh: 0.18, ..paper };
         assert!((denmark.value(0.145) - 386.0).abs() < 3.0);
         assert!((denmark.value(0.371) - 991.0).abs() < 7.0);

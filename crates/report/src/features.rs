@@ -1,8 +1,8 @@
-//! What MPIs have for grids: Table I of Hablot et al. (2007) for those of today.
+//! What MPIs offer for grids: Table I of Hablot et al. (2007), for the MPIs of today.
 
 use causeway_bench::table::Table;
 
-/// One row for each MPI, and for what Causeway adds to each.
+/// One row for each MPI, and one for what Causeway adds to each.
 pub fn table() -> Table {
     let mut table = Table::new(&[
         "MPI",

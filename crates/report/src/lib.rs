@@ -1,8 +1,8 @@
-//! Makes one HTML page of measurements, which works from a mail attachment: script and style are inside, and
-//! nothing is loaded.
+//! Makes one HTML page of measurements that can be opened from a mail attachment: script and style are
+//! inside, and nothing is loaded.
 //!
-//! `page` and `plot` and `bars` draw. `messages`, `operations`, `programs` and `network` are the parts that
-//! measurements have, `cost` and `features` those of the papers, and `report` puts all together.
+//! `page`, `plot` and `bars` draw. `messages`, `operations`, `programs` and `network` are the sections on
+//! measurements, `cost` and `features` those that follow papers, and `report` combines all.
 
 pub mod bars;
 mod cost;

@@ -1,17 +1,17 @@
-//! Holds what a report is made of.
+//! The data of which a report is made.
 
 use causeway_bench::plan::Head;
 use causeway_bench::row::Row;
 use causeway_bench::summary::Summaries;
 
-/// A directory of `causeway bench`.
+/// The data of a directory of `causeway bench`.
 #[derive(Debug)]
 pub struct Measurement {
     /// The directory's name.
     pub name: String,
-    /// What was asked for.
+    /// The description of what was measured.
     pub head: Head,
-    /// What was measured.
+    /// The measured values.
     pub rows: Vec<Row>,
     /// What the rows show.
     pub summary: Summaries,

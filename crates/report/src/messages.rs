@@ -1,4 +1,4 @@
-//! Ping-pongs: time and rate over size, beside the limit.
+//! Ping-pongs: time and rate over size, compared with the limit.
 
 use crate::measurement::Measurement;
 use crate::page::Page;
@@ -8,7 +8,7 @@ use causeway_bench::limit::mbit_per_second;
 use causeway_bench::summary::Entry;
 use causeway_bench::table::Table;
 
-/// Curves for each MPI, and what was fitted to them.
+/// Shows curves for each MPI, and what was fitted to them.
 pub fn show(page: &mut Page, measured: &Measurement) {
     let cells = &measured.head.plan.cells;
     let mut mpis: Vec<&str> = Vec::new();
@@ -21,7 +21,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         let own: Vec<&Cell> = cells.iter().filter(|cell| cell.mpi == mpi).collect();
         let time = |_: u64, us: f64| us / 1e3;
         page.plot(&plot(measured, &own, &format!("One-way time, {mpi}"), "ms", time));
-        // Times within a site would press all others to the floor.
+        // The times within a site would press all others down to the axis.
         let between: Vec<&Cell> = own.iter().filter(|cell| cell.way != Way::Site).copied().collect();
         let title = format!("Rate between sites, {mpi}");
         page.plot(&plot(measured, &between, &title, "Mbit/s", mbit_per_second));
@@ -76,7 +76,7 @@ fn plot(
     }
 }
 
-/// Times as ratios to the limit.
+/// Plots the times as ratios to the limit.
 fn beside_limit(measured: &Measurement, cells: &[&Cell], mpi: &str) -> Plot {
     let series = cells.iter().map(|cell| {
         let own = measured
@@ -100,7 +100,7 @@ fn beside_limit(measured: &Measurement, cells: &[&Cell], mpi: &str) -> Plot {
     }
 }
 
-/// Fits the medians over all sizes: a latency and a rate.
+/// Shows a fit to the medians over all sizes: a latency and a rate.
 fn fits(page: &mut Page, measured: &Measurement) {
     let fits = &measured.summary.fits;
     if fits.is_empty() {

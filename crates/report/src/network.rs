@@ -4,7 +4,7 @@ use crate::measurement::Measurement;
 use crate::page::Page;
 use causeway_bench::table::Table;
 
-/// A row for each cell, as means of its runs; nothing if nobody counted.
+/// Shows a row for each cell, with the means of its runs; nothing if nobody has counted.
 pub fn show(page: &mut Page, measured: &Measurement) {
     let mut table = Table::new(&[
         "",

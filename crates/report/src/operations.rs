@@ -1,4 +1,4 @@
-//! MPI operations: bars of ratios for a small, a middle and a large message.
+//! MPI operations: bars of ratios for a small, a medium and a large message.
 
 use crate::bars::Bars;
 use crate::measurement::Measurement;
@@ -10,7 +10,7 @@ use causeway_bench::table::size;
 use causeway_bench::verdict::is_comparable;
 use std::collections::BTreeSet;
 
-/// Bars for each MPI, measure and size.
+/// Shows bars for each MPI, measure and size.
 pub fn show(page: &mut Page, measured: &Measurement) {
     page.text(
         "A bar is the time of an operation as a ratio to the first condition, run by run, with its interval. \"once\" is the last end \
@@ -22,7 +22,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         .iter()
         .map(|entry| entry.quantity.measure.as_str())
         .collect();
-    // First what an operation takes from its first rank to its last.
+    // The time from an operation's first rank to its last comes first.
     let mut measures: Vec<&str> = measures.into_iter().collect();
     measures.sort_by_key(|measure| *measure != "once");
     let sizes: BTreeSet<u64> = entries
@@ -96,7 +96,7 @@ pub fn ratios(title: String, entries: &[&Entry], cells: &[Cell]) -> Bars {
     }
 }
 
-/// The base relative to itself: 1, and how sure it is.
+/// The base relative to itself: 1, with its uncertainty.
 fn relative(interval: &Interval) -> Interval {
     let to_relative = |value: f64| {
         if interval.median == 0.0 {

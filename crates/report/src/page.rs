@@ -1,11 +1,11 @@
-//! Builds one self-contained HTML page: headings, text, tables and plots, readable without a network, on a
-//! phone, in the dark, by keyboard and screen reader, and in print.
+//! Builds one self-contained HTML page with headings, text, tables and plots, which can be read without a
+//! network, on a phone, in dark mode, by keyboard and screen reader, and in print.
 
 use crate::escape::escape;
 use crate::plot::Plot;
 use causeway_bench::table::Table;
 
-/// A page that grows downwards.
+/// A page that is written from top to bottom.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     title: String,
@@ -17,7 +17,7 @@ pub struct Page {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Is in the head of each page, and distinguishes a page of an earlier run from a file of the user's.
+/// The tag in the head of each page that distinguishes the page of an earlier run from a user's file.
 pub const GENERATOR: &str = "<meta name=\"generator\" content=\"causeway\">";
 
 impl Page {
@@ -29,7 +29,7 @@ impl Page {
         }
     }
 
-    /// A heading.
+    /// Adds a heading.
     pub fn heading(&mut self, text: &str) {
         let anchor = format!("part-{}", self.contents.len() + 1);
         self.body
@@ -37,22 +37,22 @@ impl Page {
         self.contents.push((anchor, text.to_owned()));
     }
 
-    /// A heading below that.
+    /// Adds a heading of the next level.
     pub fn subheading(&mut self, text: &str) {
         self.body.push_str(&format!("<h3>{}</h3>\n", escape(text)));
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     pub fn text(&mut self, text: &str) {
         self.body.push_str(&format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// A paragraph above all others: the conclusion, which is known last.
+    /// Sets the paragraph above all others: the conclusion, which is known last.
     pub fn lead(&mut self, text: &str) {
         self.body.insert_str(0, &format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// Shows a program's output as it was.
+    /// Shows a program's output unchanged.
     pub fn verbatim(&mut self, text: &str) {
         self.body.push_str(&format!(
             "<pre tabindex=\"0\">{}</pre>\n",
@@ -60,17 +60,17 @@ impl Page {
         ));
     }
 
-    /// A table of numbers.
+    /// Adds a table of numbers.
     pub fn table(&mut self, table: &Table) {
         self.body.push_str(&html_table(table, ""));
     }
 
-    /// A table of words.
+    /// Adds a table of words.
     pub fn words(&mut self, table: &Table) {
         self.body.push_str(&html_table(table, " words"));
     }
 
-    /// A table that is shown when somebody asks for it, and in print.
+    /// Adds a table that is shown only if the reader opens it, and in print.
     pub fn folded(&mut self, name: &str, table: &Table) {
         let (name, table) = (escape(name), html_table(table, ""));
         self.body.push_str(&format!(
@@ -78,7 +78,7 @@ impl Page {
         ));
     }
 
-    /// A long text, likewise.
+    /// Adds a long text that is shown likewise.
     pub fn folded_text(&mut self, name: &str, text: &str) {
         let (name, text) = (escape(name), escape(text));
         self.body.push_str(&format!(
@@ -86,12 +86,12 @@ impl Page {
         ));
     }
 
-    /// A plot.
+    /// Adds a plot.
     pub fn plot(&mut self, plot: &Plot) {
         self.body.push_str(&plot.svg());
     }
 
-    /// HTML that is put together elsewhere in this crate.
+    /// Adds HTML that another module of this crate has composed.
     pub(crate) fn html_part(&mut self, html: &str) {
         self.body.push_str(html);
     }

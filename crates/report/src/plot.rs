@@ -1,23 +1,24 @@
-//! Draws line plots as inline SVG: both axes logarithmic or the vertical one linear, no script and no outside
-//! resource. Colours are the page's, so that they follow its light and dark forms and print.
+//! Draws line plots as inline SVG: the horizontal axis is logarithmic, the vertical one logarithmic or
+//! linear; there is no script and no outside resource. Colours are the page's, so that they follow its light
+//! and dark modes, and print.
 
 use crate::escape::escape;
 use causeway_bench::table::size;
 use std::fmt::Write as _;
 
-/// One line of a plot.
+/// One line in a plot.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// Dashed: a limit and not a measurement.
+    /// Whether the line is dashed: it is a limit, not a measurement.
     pub dashed: bool,
-    /// Horizontal and vertical values, positive.
+    /// Horizontal and vertical values, all positive.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// A measurement.
+    /// Creates the line of a measurement.
     pub fn measured(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series {
             name: name.into(),
@@ -26,7 +27,7 @@ impl Series {
         }
     }
 
-    /// The physical limit.
+    /// Creates the line of the physical limit.
     pub fn limit(points: Vec<(f64, f64)>) -> Series {
         Series {
             name: "limit R/2 + s/B".into(),
@@ -35,7 +36,7 @@ impl Series {
         }
     }
 
-    /// The class that gives it a colour; that of a limit is grey.
+    /// The CSS class that gives the line a colour; a limit is grey.
     fn class(&self, index: usize) -> String {
         match self.dashed {
             true => "limit".to_owned(),
@@ -47,32 +48,32 @@ impl Series {
 /// A plot with its axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// Above the plot.
+    /// The title above the plot.
     pub title: String,
-    /// The text under the horizontal axis, with unit. The axis is logarithmic to base 2 and marked as message
-    /// sizes.
+    /// The text under the horizontal axis, with its unit. The axis is logarithmic to base 2, and its marks
+    /// are message sizes.
     pub horizontal: String,
-    /// Beside the vertical axis, with unit.
+    /// The text beside the vertical axis, with its unit.
     pub vertical: String,
-    /// Vertical axis to base 10, else linear from zero.
+    /// Whether the vertical axis is logarithmic to base 10; if not, it is linear and begins at zero.
     pub logarithmic: bool,
-    /// The series, drawn in this order.
+    /// The lines, drawn in this order.
     pub series: Vec<Series>,
 }
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
-/// Room for the marks and names of the axes.
+/// Room for the marks and the texts of the axes.
 const LEFT: f64 = 80.0;
 const BOTTOM: f64 = 60.0;
 const TOP: f64 = 16.0;
 const RIGHT: f64 = 16.0;
 
-/// Colours of the page's style: `s0` and so on. They differ in lightness too, for printing and for eyes that
-/// do not tell red from green.
+/// The number of colours in the page's style: `s0` and so on. They differ in lightness, too, for printing and
+/// for readers who cannot distinguish red from green.
 pub const COLOURS: usize = 6;
 
-/// Where values lie on the canvas.
+/// Maps values to places on the canvas.
 struct Scale {
     x: (f64, f64),
     y: (f64, f64),
@@ -119,7 +120,7 @@ impl Scale {
                 .map(|decade| self.y.0 * 10f64.powi(decade))
                 .collect();
         }
-        // A round step that gives four to ten marks.
+        // A round step that gives three to six marks, zero among them.
         let rough = self.y.1 / 5.0;
         let step = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
@@ -135,7 +136,7 @@ impl Scale {
 }
 
 impl Plot {
-    /// The `<svg>` element; empty text when there is nothing to draw.
+    /// The `<svg>` element; an empty text if there is nothing to draw.
     pub fn svg(&self) -> String {
         if self.series.iter().all(|series| series.points.is_empty()) {
             return String::new();
@@ -172,7 +173,7 @@ impl Plot {
         let mut bytes = scale.x.0.max(1.0);
         while bytes <= scale.x.1 {
             let x = scale.x(bytes);
-            // The name of a mark at the right edge would leave the drawing.
+            // The text of a mark at the right edge would exceed the drawing.
             let anchor = if x > right - RIGHT { "end" } else { "middle" };
             let _ = writeln!(
                 svg,
@@ -195,7 +196,7 @@ impl Plot {
         );
     }
 
-    /// Names beside lines, above the plot: lines go everywhere in it.
+    /// The legend, which is above the plot, because lines may be anywhere in it.
     fn legend(&self) -> String {
         let all = self.series.iter().enumerate().map(|(index, series)| {
             let class = series.class(index);
@@ -207,7 +208,7 @@ impl Plot {
         format!("<ul class=\"legend\">{}</ul>", all.collect::<String>())
     }
 
-    /// What a reader who cannot see it hears.
+    /// Describes the plot for readers who cannot see it.
     fn in_words(&self) -> String {
         let all = self.series.iter().filter_map(|series| {
             let (first, last) = (series.points.first()?, series.points.last()?);
@@ -244,7 +245,7 @@ impl Plot {
     }
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

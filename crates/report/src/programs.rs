@@ -8,7 +8,7 @@ use causeway_bench::cell::{Cell, Way};
 use causeway_bench::summary::Entry;
 use std::collections::BTreeMap;
 
-/// Bars for each MPI; then all MPIs and conditions beside the best.
+/// Shows bars for each MPI; then compares all MPIs and conditions with the best.
 pub fn show(page: &mut Page, measured: &Measurement) {
     let entries = &measured.summary.entries;
     let mut mpis: Vec<&str> = Vec::new();
@@ -28,8 +28,8 @@ pub fn show(page: &mut Page, measured: &Measurement) {
     }
 }
 
-/// By how much each MPI and condition between sites is slower than the best, as a share of its own time: over
-/// the programs that all of them ran, by the mean of the logarithms.
+/// By how much each MPI and condition between sites is slower than the best, as a share of its own time: the
+/// mean of the logarithms over the programs that all of them have run.
 fn gains(entries: &[Entry]) -> Vec<(String, f64)> {
     let mut suites: BTreeMap<(String, String), BTreeMap<&str, f64>> = BTreeMap::new();
     let between = entries.iter().filter(|entry| entry.cell.way != Way::Site);

@@ -1,4 +1,4 @@
-//! Puts a report together.
+//! Combines the parts of a report.
 
 use crate::measurement::Measurement;
 use crate::page::Page;
@@ -9,10 +9,10 @@ use causeway_bench::tables::tables;
 use causeway_bench::verdict::verdicts;
 use std::fmt::Write as _;
 
-/// Rows are inside the page up to this size; more are named by their files.
+/// Most bytes of rows that are put into the page; if there are more, it names their files instead.
 const MOST_ROWS_BYTES: usize = 400 << 10;
 
-/// The page.
+/// Makes the page.
 pub fn html(title: &str, all: &[Measurement]) -> String {
     let mut page = Page::new(title);
     page.text(
@@ -72,7 +72,7 @@ pub fn html(title: &str, all: &[Measurement]) -> String {
     page.html()
 }
 
-/// What each measurement has found, in a line.
+/// Says in a line what each measurement has found.
 fn found(page: &mut Page, all: &[Measurement]) {
     for measured in all {
         for verdict in verdicts(&measured.head.plan.cells, &measured.summary) {
@@ -81,10 +81,10 @@ fn found(page: &mut Page, all: &[Measurement]) {
     }
 }
 
-/// What the text of [`csv`] begins with.
+/// The beginning of the text of [`csv`].
 pub const CSV_HEAD: &str = "measurement,";
 
-/// The summaries of all, each line with the name of its measurement.
+/// The summaries of all measurements, each line with the name of its measurement.
 pub fn csv(all: &[Measurement]) -> String {
     let mut text = String::new();
     for measured in all {

@@ -1,10 +1,10 @@
-//! Puts equal nodes into classes.
+//! Groups equal nodes into classes.
 
 use crate::model::{Class, Node};
 use crate::shown::memory;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// A node with all that decides which class it is in.
+/// A node with everything that decides which class it is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Described {
     /// The node.
@@ -19,13 +19,12 @@ pub struct Described {
     pub speed_thousandths: Option<u32>,
     /// See [`Class::features`]; their order means nothing.
     pub features: BTreeSet<String>,
-    /// Names of the partitions that have it: nodes of a class are in the same ones.
+    /// Names of the partitions that contain the node: all nodes of a class are in the same ones.
     pub partitions: BTreeSet<String>,
 }
 
-/// The classes of these nodes, in the order in which the first of each comes, each with its partitions. A
-/// class is named for what its nodes have, such as `4-slots`; none of these names is in `taken` or occurs
-/// twice.
+/// The classes of these nodes, in the order of their first nodes, each with its partitions. A class is named
+/// after what its nodes have, such as `4-slots`; none of these names is in `taken` or occurs twice.
 pub fn classes_of(nodes: Vec<Described>, taken: &HashSet<String>) -> Vec<(Class, BTreeSet<String>)> {
     let mut found: Vec<(Class, BTreeSet<String>)> = Vec::new();
     let mut index = HashMap::new();
@@ -71,7 +70,7 @@ fn new_name(slots: u32, memory_bytes: Option<u64>, names: &mut HashSet<String>) 
         format!("-{}", memory(bytes).replace(' ', ""))
     });
     let name = format!("{slots}-slots{memory}");
-    // As many tries as there are names, at most, and each class is named once.
+    // Each name that is taken costs one attempt at most, and each class is named once.
     let numbered = (2..).map(|number: u64| format!("{name}-{number}"));
     let mut names_like_it = std::iter::once(name.clone()).chain(numbered);
     let new = names_like_it.find(|name| !names.contains(name)).unwrap_or(name);

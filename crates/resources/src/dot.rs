@@ -21,7 +21,7 @@ pub fn to_dot(graph: &Graph) -> String {
     text + "}\n"
 }
 
-/// Says what is known of a link, in one line.
+/// Says in one line what is known about a link.
 pub(crate) fn link_label(link: &Link) -> String {
     let known = [
         link.latency_ns.map(latency),
@@ -87,7 +87,7 @@ fn partition_label(partition: &Partition) -> String {
     format!("{}{most}", partition.name)
 }
 
-/// A text in quotes, as DOT reads it. Graphviz takes a backslash in a label for an escape.
+/// A text in quotes for DOT. Graphviz reads a backslash in a label as an escape.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
     let lines: Vec<String> = { escaped.lines() }

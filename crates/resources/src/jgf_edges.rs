@@ -1,4 +1,4 @@
-//! Edges of a JGF, and where each vertex is by them.
+//! Edges of a JGF, and which site, class and node each vertex is in.
 
 use crate::MAX_DEPTH;
 use crate::jgf_vertices::{Vertex, list};
@@ -10,19 +10,19 @@ use std::collections::HashMap;
 /// The edges, by the numbers of their vertices.
 #[derive(Default)]
 pub(crate) struct Edges {
-    /// What each vertex is in.
+    /// The vertex that contains each vertex.
     above: Vec<Option<usize>>,
-    /// From sites to partitions, and from these to classes.
+    /// Edges from sites to partitions, and from partitions to classes.
     pub partitions: Vec<(usize, usize)>,
-    /// From sites to links, and from these to sites.
+    /// Edges from sites to links, and from links to sites.
     pub links: Vec<(usize, usize)>,
-    /// Those from sites to limits.
+    /// Edges from sites to limits.
     pub limits: Vec<(usize, usize)>,
-    /// How many edges are of other subsystems.
+    /// How many edges belong to other subsystems.
     pub others: usize,
 }
 
-/// What a vertex is in: the nearest of each kind.
+/// The nearest vertex of each kind that contains a vertex.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Place {
     pub site: Option<usize>,
@@ -49,7 +49,7 @@ impl Edges {
                 mistakes.add(format!("graph.nodes: the id {:?} is there twice", vertex.id));
             }
         }
-        // A vertex that is not understood is dropped with its edges, which are no further mistakes.
+        // If a vertex was not understood, it was dropped, so edges to it are not further mistakes.
         let is_whole = mistakes.is_empty();
         for (at, value) in list.iter().enumerate() {
             let end = |key: &str| match value.get(key).and_then(Value::as_str) {
@@ -114,7 +114,7 @@ impl Edges {
         }
     }
 
-    /// Where a vertex is; `None` if it is too deep or in itself.
+    /// What a vertex is in; `None` if it is too deep, or in itself.
     pub(crate) fn place(&self, vertex: usize, vertices: &[Vertex<'_>]) -> Option<Place> {
         let mut place = Place::default();
         let mut above = self.above.get(vertex).copied().flatten();
@@ -134,8 +134,8 @@ impl Edges {
     }
 }
 
-/// The subsystem of an edge, which is containment by default, as for flux-sched. Its older form is `{"name":
-/// {"containment": "contains"}}`, with an edge `in` for the way up beside each.
+/// The subsystem of an edge, which is containment by default, as in flux-sched. The older form is `{"name":
+/// {"containment": "contains"}}`, and beside each such edge there is one with `in`, which leads upwards.
 fn subsystem(metadata: Option<&Value>) -> Option<&str> {
     let Some(metadata) = metadata else {
         return Some(CONTAINMENT);

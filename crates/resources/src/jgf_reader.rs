@@ -1,5 +1,5 @@
-//! Reads the JSON graph format of Flux (see `jgf_writer`), also graphs that Flux has made: a cluster is a
-//! site then, and its equal nodes are put into classes.
+//! Reads the JSON graph format of Flux (see `jgf_writer`), including graphs that Flux has made: a cluster
+//! then counts as a site, and its equal nodes are grouped into classes.
 
 use crate::classes::{Described, classes_of};
 use crate::jgf_edges::{Edges, Place};
@@ -14,19 +14,19 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 
-/// A graph, and what of the text is not in it.
+/// A graph, and what parts of the text it does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     /// The graph.
     pub graph: Graph,
-    /// Each a line without its end.
+    /// Warnings, each a line without its end.
     pub warnings: Vec<String>,
 }
 
-/// Reads JGF: an object with the key `graph`, or Flux's R, which has it under `scheduling`.
+/// Reads JGF: an object with the key `graph`, or Flux's R, which has the graph under `scheduling`.
 ///
 /// # Errors
-/// All mistakes, as far as they can be told at once.
+/// All mistakes, as far as one reading can find them.
 pub fn read_jgf(text: &str) -> Result<Read, Mistakes> {
     let mut mistakes = Mistakes::default();
     if text.len() > MAX_BYTES {
@@ -49,7 +49,7 @@ pub fn read_jgf(text: &str) -> Result<Read, Mistakes> {
     };
     let vertices = vertices(graph, &mut mistakes);
     let edges = Edges::read(graph, &vertices, &mut mistakes);
-    // Later checks would report false mistakes.
+    // After a mistake, later checks would report false ones.
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -117,7 +117,7 @@ struct Builder<'a> {
     edges: &'a Edges,
     places: Vec<Place>,
     mistakes: Mistakes,
-    /// Where in the graph a vertex's site is.
+    /// The number of each site in the graph, by its vertex.
     sites: HashMap<usize, usize>,
     graph: Graph,
 }
@@ -189,7 +189,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Where in its site each class is, by its vertex. A class has no slots before it has a node.
+    /// Reads the classes; returns the site of each and its number there, by its vertex. A class has no slots
+    /// until it has a node.
     fn read_classes(&mut self) -> HashMap<usize, (usize, usize)> {
         let mut classes = HashMap::new();
         let mut names = HashSet::new();
@@ -256,7 +257,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Cores and memory of each node: Flux may have a vertex for each core.
+    /// Reads the cores and memory of each node: Flux may have a vertex for each core.
     fn read_parts(&mut self) -> HashMap<usize, Parts> {
         let mut parts = HashMap::<usize, Parts>::new();
         let all = self.vertices.iter().enumerate();
@@ -411,7 +412,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The site that a vertex is in.
+    /// The site that contains a vertex.
     fn site(&mut self, number: usize, vertex: &Vertex<'_>) -> Option<usize> {
         let site = self.places[number].site;
         let site = site.and_then(|site| self.sites.get(&site).copied());
@@ -432,7 +433,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A property that is a number, or has another form of its own.
+    /// A property that is a number, or has another form that can be parsed.
     fn number<T: FromStr>(&mut self, vertex: &Vertex<'_>, key: &str) -> Option<T> {
         let text = vertex.property(key)?;
         let read = text.parse().ok();
@@ -448,7 +449,7 @@ fn is_without_unit(vertex: &Vertex<'_>) -> bool {
     vertex.kind == "memory" && vertex.unit.is_empty()
 }
 
-/// The memory of a vertex that has a unit.
+/// The memory of a vertex with a unit.
 fn bytes(vertex: &Vertex<'_>) -> Option<u64> {
     let factor = match vertex.unit {
         "B" => 1,

@@ -1,11 +1,11 @@
-//! Vertices of a JGF, as they are written.
+//! Vertices of a JGF, as the text has them.
 
 use crate::notes::Mistakes;
 use crate::{MAX_TEXT, MAX_VERTICES};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A vertex. What its metadata leave out has the value that Flux gives it.
+/// A vertex. What its metadata leave out has the default of Flux.
 pub(crate) struct Vertex<'a> {
     pub id: &'a str,
     pub kind: &'a str,
@@ -26,7 +26,8 @@ impl<'a> Vertex<'a> {
         }
     }
 
-    /// Properties without a value, by which Flux says what a node has. A comma would split one in two.
+    /// Properties without a value, by which Flux says what features a node has. A name with a comma would be
+    /// read as two.
     pub(crate) fn features(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let all = self.properties.into_iter().flatten();
         let without = all.filter(|(_, value)| value.as_str() == Some(""));
@@ -34,7 +35,7 @@ impl<'a> Vertex<'a> {
         keys.filter(|key| !key.is_empty() && !key.contains(','))
     }
 
-    /// How a mistake names it.
+    /// How a mistake names the vertex.
     pub(crate) fn called(&self) -> String {
         format!("{} {} (id {:?})", self.kind, self.name, self.id)
     }
@@ -55,7 +56,7 @@ pub(crate) fn vertices<'a>(graph: &'a Map<String, Value>, mistakes: &mut Mistake
     read
 }
 
-/// A list of the graph, which may be too long.
+/// A list of the graph; a mistake if it is too long.
 pub(crate) fn list<'a>(
     graph: &'a Map<String, Value>,
     key: &str,

@@ -1,9 +1,9 @@
-//! Writes the JSON graph format (JGF) as Flux has it: RFC 40 of flux-framework/rfc, and the keys beyond it
-//! that the reader of flux-sched takes (`uniq_id`, `rank`, `exclusive`, `status`, `paths`).
+//! Writes the JSON graph format (JGF) as Flux uses it: RFC 40 of flux-framework/rfc, and the additional keys
+//! that the reader of flux-sched expects (`uniq_id`, `rank`, `exclusive`, `status`, `paths`).
 //!
-//! The subsystem `containment` is a tree, as Flux wants it: grid, site, class, node, and in each node a
-//! vertex for its cores and one for its memory. Partitions share classes, so they are a subsystem of their
-//! own; links are another, and so are limits.
+//! The subsystem `containment` is a tree, as Flux requires: grid, site, class, node, and in each node a
+//! vertex for its cores and one for its memory. Partitions share classes, so they are a separate subsystem;
+//! links are another, and so are limits.
 
 use crate::model::{Class, Graph, Limit, Link, Node, Partition, Site};
 use serde_json::{Map, Value, json};
@@ -14,9 +14,9 @@ pub(crate) const PARTITION: &str = "partition";
 pub(crate) const LINK: &str = "link";
 pub(crate) const LIMIT: &str = "limit";
 pub(crate) const CONTAINS: &str = "contains";
-/// From the site where a link begins to the link.
+/// The edge from the site at which a link begins to the link.
 const BEGINS: &str = "begins";
-/// From a link to the site where it ends.
+/// The edge from a link to the site at which it ends.
 const ENDS: &str = "ends";
 
 /// The graph as JGF, with a line for each vertex and each edge, and a newline at the end.
@@ -34,12 +34,12 @@ pub fn to_jgf(graph: &Graph) -> String {
     )
 }
 
-/// A vertex before it has its number.
+/// A vertex that has no number yet.
 struct New<'a> {
     kind: &'static str,
     name: &'a str,
     subsystem: &'static str,
-    /// The path of what it is in.
+    /// The path of the vertex that contains it.
     above: &'a str,
     size: u64,
     unit: &'static str,
@@ -198,7 +198,7 @@ impl Writer {
         number
     }
 
-    /// A link's size is its bandwidth: a scheduler may give out a part of it.
+    /// A link's size is its bandwidth: a scheduler may allot a part of it.
     fn link(&mut self, link: &Link, from: (usize, &str), to: usize) {
         let properties = properties([
             ("latency_ns", link.latency_ns.map(|latency| latency.to_string())),
@@ -219,7 +219,7 @@ impl Writer {
         self.edge(number, to, LINK, ENDS);
     }
 
-    /// Returns the vertex's number and path.
+    /// Adds a vertex; returns its number and path.
     fn vertex(&mut self, new: New<'_>) -> (usize, String) {
         let number = self.vertices.len();
         let count = self.counts.entry(new.kind).or_default();
@@ -256,7 +256,7 @@ impl Writer {
     }
 }
 
-/// Flux takes properties whose values are texts, and no others.
+/// The properties that are known, as texts: Flux accepts no others.
 fn properties<const N: usize>(known: [(&str, Option<String>); N]) -> Map<String, Value> {
     let known = known.into_iter();
     let said = known.filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));

@@ -1,5 +1,5 @@
 //! What a grid has: sites, their partitions, classes of equal nodes, and the links between sites
-//! (docs/resources.md). Pure: a [`Graph`] and the time in, texts out, and from JGF the way back.
+//! (docs/resources.md). Pure: it makes texts from a [`Graph`] and the time, and reads JGF back.
 //!
 //! ```text
 //! grid -+- site -+- class --- node, node ...
@@ -7,9 +7,9 @@
 //!       `- link: from a site to another
 //! ```
 //!
-//! `model` is the graph, `classes` puts equal nodes together, and `merge` what several gateways say.
-//! `jgf_reader` and `jgf_writer` are the JSON graph format of Flux, `dot` is Graphviz's. `table` and
-//! `picture` are for people. It does not find out what there is: `causeway resources` asks gateways.
+//! `model` is the graph, `classes` groups equal nodes, and `merge` combines what several gateways report.
+//! `jgf_reader` and `jgf_writer` are for the JSON graph format of Flux, `dot` is for Graphviz. `table` and
+//! `picture` are for people. This crate does not find out what exists: `causeway resources` asks gateways.
 #![forbid(unsafe_code)]
 
 mod classes;
@@ -37,10 +37,10 @@ pub use notes::Mistakes;
 pub use picture::picture;
 pub use table::table;
 
-/// Longest JGF that is read: some 60 000 vertices, ten times a large cluster. It takes ten times as much
-/// memory while it is read.
+/// Longest JGF that is read: some 60 000 vertices, ten times the size of a large cluster. Reading takes ten
+/// times as much memory.
 pub const MAX_BYTES: usize = 32 << 20;
-/// Most vertices of a JGF, and most edges, as shorter ones fit into [`MAX_BYTES`].
+/// Most vertices, and most edges, of a JGF: [`MAX_BYTES`] have room for this many short ones.
 pub const MAX_VERTICES: usize = 400_000;
 /// Most levels of a JGF: Flux has seven, from a cluster to a processing unit.
 pub const MAX_DEPTH: usize = 16;
@@ -50,5 +50,5 @@ pub const MAX_TEXT: usize = 1000;
 pub const MAX_SLOTS: u32 = 65_536;
 /// Most limits of a site.
 pub const MAX_LIMITS: usize = 1000;
-/// Most partitions of a site. A partition and a class of it are a row of the table.
+/// Most partitions of a site. The table has a row for each partition and each of its classes.
 pub const MAX_PARTITIONS: usize = 1000;

@@ -1,11 +1,11 @@
-//! Puts together what several gateways say of one grid: each knows most of its own site.
+//! Combines what several gateways report about one grid: each knows most about its own site.
 
 use crate::model::{Graph, Link, Source};
 use std::collections::HashMap;
 
-/// Merges several graphs. A site comes from the graph that has it first in its list, since its gateway was
-/// asked; else from the first graph that has it. A link is as the lanes of a graph's first site saw it; else
-/// as the first graph says.
+/// Merges several graphs. A site is taken from the graph that has it first in its list, since that graph is
+/// the answer of the site's own gateway; if there is none, from the first graph that has it. A link is as the
+/// lanes of its site's gateway, a graph's first site, saw it; if none did, as the first graph says.
 pub fn merged(graphs: Vec<Graph>) -> Graph {
     let mut all = Graph::default();
     let mut sites = HashMap::new();

@@ -1,17 +1,17 @@
-//! The graph. Numbers are whole, in the units of their names; those of links and speeds are the finest units
-//! of a job's profile (crates/profile), so that both can be compared.
+//! The graph. Numbers are integers, in the units that their names say; those of links and speeds are the
+//! finest units of a job's profile (crates/profile), so that both can be compared.
 
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// Everything that is known of a grid.
+/// Everything that is known about a grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Graph {
     /// Its name.
     pub name: String,
-    /// Its sites, each name once; the first is the one that was asked.
+    /// The sites, each name once; the first is the one that was asked.
     pub sites: Vec<Site>,
-    /// Links between them, one for each direction that somebody has told.
+    /// Links between the sites, one for each direction about which something is known.
     pub links: Vec<Link>,
 }
 
@@ -23,13 +23,13 @@ pub struct Site {
     /// Why no job can run there now; `None` if one can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_unreachable: Option<String>,
-    /// Partitions of its batch system, each name once. They may share classes.
+    /// Partitions of the site's batch system, each name once. They may share classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Partition>,
-    /// What its batch system lets this user's jobs have, if it enforces limits.
+    /// What the site's batch system allows this user's jobs, if it enforces limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
-    /// Its nodes, by classes. Each class has a name that no other of the site has.
+    /// The site's nodes, by classes. Each class has a name that no other class of the site has.
     pub classes: Vec<Class>,
 }
 
@@ -38,9 +38,9 @@ pub struct Site {
 pub struct Partition {
     /// Its name.
     pub name: String,
-    /// Whether jobs that name no partition go there.
+    /// Whether jobs that name no partition are put here.
     pub is_default: bool,
-    /// Whether jobs start there.
+    /// Whether jobs can start here now.
     pub is_up: bool,
     /// Longest time of a job; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,21 +48,21 @@ pub struct Partition {
     /// Most nodes of a job; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_nodes: Option<u32>,
-    /// Names of the site's classes whose nodes it has.
+    /// Names of the site's classes whose nodes it contains.
     pub classes: Vec<String>,
 }
 
-/// What a batch system lets jobs have that an account pays for. A number is `None` if there is no limit.
+/// What a batch system allows jobs for which one account pays. A number is `None` if there is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// The account.
     pub account: String,
-    /// The only partition that it is for.
+    /// The only partition to which the limit applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
     /// The quality of service of a job that asks for none.
     pub qos: String,
-    /// Whether jobs that name no account get this one.
+    /// Whether jobs that name no account use this one.
     pub is_default: bool,
     /// Most jobs that run at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,14 +78,14 @@ pub struct Limit {
     pub max_seconds: Option<u64>,
 }
 
-/// Nodes of a site that are equal in all that placement considers.
+/// Nodes of a site that are equal in everything that placement considers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// Processes that each node takes; cores, if a batch system reports them.
+    /// How many processes each node runs; its cores, if a batch system reports them.
     pub slots: u32,
-    /// Cores that a process finds on each node, if that was checked.
+    /// How many cores a process finds on each node, if that was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<u32>,
     /// Memory of each node.
@@ -94,7 +94,7 @@ pub struct Class {
     /// How fast a core is, in thousandths of the reference (docs/resources.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_thousandths: Option<u32>,
-    /// What each node has, in the words of the site's batch system.
+    /// What each node offers, in the words of the site's batch system.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
     /// The nodes.
@@ -104,41 +104,41 @@ pub struct Class {
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Node {
-    /// The name by which its site knows it.
+    /// The name by which the site knows the node.
     pub name: String,
-    /// Its address, as the grid knows it.
+    /// The node's address, as the grid knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// Whether its batch system gives it to nobody: it does not answer, or is drained.
+    /// Whether the batch system gives the node to nobody: it does not answer, or is drained.
     pub is_down: bool,
-    /// Slots that no job has now; `None` if that is not known.
+    /// Slots that no job uses now; `None` if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_slots: Option<u32>,
-    /// When the last job that has slots of it ends at the latest, in seconds since 1970.
+    /// When the last job that uses slots of the node ends at the latest, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_at: Option<u64>,
 }
 
-/// The way from a site to another.
+/// The link from one site to another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Where it begins.
+    /// The site at which it begins.
     pub from: String,
-    /// Where it ends.
+    /// The site at which it ends.
     pub to: String,
-    /// Time of a short message, one way: half of the round trip without waiting in queues.
+    /// Time that a short message takes in one direction: half of the round trip, without waiting in queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<u64>,
-    /// What it was seen to carry.
+    /// The rate that it was seen to carry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_bits_per_second: Option<u64>,
     /// Packets that it loses, of a thousand million.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ppb: Option<u32>,
-    /// Who says so.
+    /// Where the numbers come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// When that was so, in seconds since 1970.
+    /// When the numbers were true, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<u64>,
 }
@@ -147,14 +147,14 @@ pub struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The gateway that was asked has them from its own lanes.
+    /// The gateway that was asked has measured them on its own lanes.
     Lanes,
-    /// The gateway at the link's beginning has told them.
+    /// The gateway at the link's beginning has reported them.
     Told,
 }
 
 impl Source {
-    /// The word for it in all forms.
+    /// The word for the source in all formats.
     pub fn word(self) -> &'static str {
         match self {
             Source::Lanes => "lanes",
@@ -162,7 +162,7 @@ impl Source {
         }
     }
 
-    /// What a word means; `None` for another word.
+    /// The source that a word names; `None` for another word.
     pub fn from_word(word: &str) -> Option<Source> {
         let all = [Source::Lanes, Source::Told];
         all.into_iter().find(|source| source.word() == word)
@@ -175,12 +175,12 @@ impl Site {
         self.classes.iter().find(|class| class.name == name)
     }
 
-    /// How many nodes there are, those that are down among them.
+    /// How many nodes there are, including those that are down.
     pub fn node_count(&self) -> usize {
         self.classes.iter().map(|class| class.nodes.len()).sum()
     }
 
-    /// How many processes all its nodes take together.
+    /// How many processes all its nodes run together.
     pub fn slot_count(&self) -> u64 {
         let slots = |class: &Class| u64::from(class.slots) * class.nodes.len() as u64;
         self.classes.iter().map(slots).sum()
@@ -188,7 +188,7 @@ impl Site {
 }
 
 impl Class {
-    /// Says whether a node of this class is free as a whole; `None` if that is not known.
+    /// Whether a node of this class is free as a whole; `None` if that is not known.
     pub fn is_free(&self, node: &Node) -> Option<bool> {
         let free = node.free_slots.map(|free| free >= self.slots);
         if node.is_down { Some(false) } else { free }

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// Most that are kept; of more, only the number is.
+/// Most mistakes that are kept; the others are only counted.
 const MAX: usize = 100;
 
-/// The mistakes of a text: at least one, each a line without its end.
+/// The mistakes in a text: at least one, each a line without its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mistakes {
-    /// In the order of the text.
+    /// The mistakes, in the order of the text.
     pub lines: Vec<String>,
-    /// How many there are beyond these.
+    /// How many more there are.
     pub more: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The small picture: the sites as a tree of their shortest links, so that what is near is together.
+//! The small picture: the sites as a tree of their shortest links, so that near ones are together.
 
 use crate::dot::link_label;
 use crate::model::{Graph, Link, Site};
@@ -6,14 +6,14 @@ use crate::shown::{count, cut};
 use crate::table::summary;
 use std::collections::HashMap;
 
-/// Longest line.
+/// Longest line, in columns.
 const COLUMNS: usize = 100;
 
-/// Most sites of a picture; with more, it would be no small one, and take long.
+/// Most sites of a picture; with more, it would not be small, and would take long.
 const MOST: usize = 200;
 
-/// The picture, in lines of at most 100 columns, each with its end. It begins at the first site. A site to
-/// which no link is known begins a tree of its own.
+/// The picture, in lines of at most 100 columns, each with its end. It begins at the first site. A site
+/// without a known link begins a tree of its own.
 pub fn picture(graph: &Graph) -> String {
     let mut text = format!("grid {}: {}\n", cut(&graph.name, 40), summary(&graph.sites));
     let sites = graph.sites.get(..MOST).unwrap_or(&graph.sites);
@@ -30,14 +30,14 @@ pub fn picture(graph: &Graph) -> String {
 
 struct Tree<'a> {
     sites: &'a [Site],
-    /// For each site but the roots, by which link it is attached to which other.
+    /// For each site except the roots, the site to which it is attached, and the link.
     above: HashMap<usize, (usize, &'a Link)>,
     below: HashMap<usize, Vec<usize>>,
 }
 
 impl<'a> Tree<'a> {
-    /// Prim's algorithm (1957), from the first site on: the nearest site that is left is added next. A link
-    /// of unknown latency counts as longer than all others.
+    /// Builds the tree from the first site on (Prim's algorithm, 1957): the nearest remaining site is added
+    /// next. A link with an unknown latency counts as longer than all others.
     fn new(sites: &'a [Site], links: &'a [Link]) -> Tree<'a> {
         let numbers = sites
             .iter()
@@ -67,7 +67,7 @@ impl<'a> Tree<'a> {
                     .flat_map(|from| near[*from].iter().map(move |edge| (*from, *edge)));
                 let outward = edges.filter(|(_, (to, _))| !is_added[*to]);
                 let length = |link: &Link| link.latency_ns.unwrap_or(u64::MAX);
-                // Of two directions with the same latency the one that begins here.
+                // If both directions have the same latency, the link that begins here is used.
                 let nearest = outward.min_by_key(|(from, (to, link))| {
                     (length(link), *to, numbers.get(&*link.from) != Some(from))
                 });
@@ -83,7 +83,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Draws a site and what is attached to it. Depth is bounded by [`MOST`].
+    /// Draws a site and what is attached to it. The depth is limited by [`MOST`].
     fn draw(&self, number: usize, first: String, further: String, text: &mut String) {
         let link = self.above.get(&number).map(|(_, link)| link_label(link));
         let link = link.map_or_else(String::new, |label| match label.is_empty() {

@@ -1,4 +1,4 @@
-//! Quantities for people, with at most three digits if these tell enough.
+//! Quantities for people, with three digits at most.
 
 /// `4.8 GB`: powers of 1000, as in a job's profile.
 pub(crate) fn memory(bytes: u64) -> String {
@@ -23,7 +23,7 @@ pub(crate) fn latency(nanoseconds: u64) -> String {
 /// `0.1 %`.
 pub(crate) fn loss(ppb: u32) -> String {
     match ppb {
-        // It would be shown as zero.
+        // These would be shown as zero.
         1..50_000 => "<0.01 %".to_owned(),
         _ => format!("{} %", digits(f64::from(ppb) / 1e7)),
     }
@@ -50,7 +50,7 @@ pub(crate) fn count(number: u64, of: &str) -> String {
     format!("{number} {of}{ending}")
 }
 
-/// Cuts a text that is longer than this, and says so by its last character.
+/// Cuts a text that is longer than this; its last character then shows that it was cut.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -70,7 +70,7 @@ fn scaled(number: u64, units: &[&str]) -> String {
     format!("{} {}", digits(value), units.get(at).copied().unwrap_or_default())
 }
 
-/// One digit after the point for what is below ten and no integer, two below one.
+/// One decimal place for numbers below ten that are not whole, two for those below one.
 fn digits(value: f64) -> String {
     let text = match value {
         ..1.0 => format!("{value:.2}"),

@@ -6,14 +6,14 @@ use crate::shown::{count, cut, latency, loss, memory, rate, speed, time};
 /// Longest line.
 const COLUMNS: usize = 100;
 
-/// Longest name that is shown whole, so that the numbers beside two of them have room.
+/// Longest name that is shown as a whole; the numbers beside two names need room, too.
 const NAME: usize = 18;
 
-/// Longest reason that is shown whole.
+/// Longest reason that is shown as a whole.
 const REASON: usize = 76;
 
 /// The sites and the links as two tables, in lines of at most 100 columns, each with its end. `now` is in
-/// seconds since 1970: times are shown relative to that.
+/// seconds since 1970: times are shown relative to it.
 pub fn table(graph: &Graph, now: u64) -> String {
     let mut rows = vec![SITES.map(str::to_owned)];
     for site in &graph.sites {
@@ -42,7 +42,7 @@ pub fn table(graph: &Graph, now: u64) -> String {
     text
 }
 
-/// Features come last, where the rest of the room is.
+/// The features come last, and get the room that is left.
 const SITES: [&str; 12] = [
     "site",
     "partition",
@@ -71,7 +71,7 @@ const LIMITS: [&str; 8] = [
 
 const LINKS: [&str; 6] = ["from", "to", "one way", "bandwidth", "loss", "from its"];
 
-/// A row for each partition and class of it, and one for each class that is in none.
+/// A row for each partition and each of its classes, and one for each class that is in no partition.
 fn site_rows(site: &Site, now: u64) -> Vec<[String; 12]> {
     let mut rows = Vec::new();
     for partition in &site.partitions {
@@ -125,7 +125,7 @@ fn class_row(site: &Site, partition: Option<&Partition>, class: &Class, now: u64
     ]
 }
 
-/// The default partition has a star, as sinfo(1) shows it.
+/// The name of a partition; the default one has a star, as in sinfo(1).
 fn partition_name(partition: &Partition) -> String {
     let star = if partition.is_default { "*" } else { "" };
     let down = if partition.is_up { "" } else { " down" };
@@ -135,7 +135,7 @@ fn partition_name(partition: &Partition) -> String {
     )
 }
 
-/// `2 in 4 min`: nodes that become free next, together.
+/// `2 in 4 min`: how many nodes become free next, all at the same time.
 fn next_free(class: &Class, now: u64) -> Option<String> {
     let busy = class
         .nodes
@@ -147,7 +147,7 @@ fn next_free(class: &Class, now: u64) -> Option<String> {
     Some(format!("{together} in {}", time(first.saturating_sub(now))))
 }
 
-/// The account of jobs that name none has a star.
+/// The row of a limit; the account of jobs that name none has a star.
 fn limit_row(site: &Site, limit: &Limit) -> [String; 8] {
     let number = |most: Option<u32>| most.map_or_else(|| "any".to_owned(), |most| most.to_string());
     let star = if limit.is_default { "*" } else { "" };
@@ -186,7 +186,7 @@ fn link_row(link: &Link, now: u64) -> [String; 6] {
     ]
 }
 
-/// Rows as lines. Columns of names are aligned left, those of numbers right.
+/// Formats rows as lines. Columns with names are aligned left, those with numbers right.
 fn laid_out<const N: usize>(rows: &[[String; N]], names: &[usize]) -> String {
     let width = |column: usize| {
         rows.iter()

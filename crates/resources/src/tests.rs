@@ -1,4 +1,4 @@
-//! The forms of a graph, and JGF of Flux.
+//! The output formats of a graph, and JGF of Flux.
 
 use crate::*;
 use fastrand::Rng;
@@ -25,7 +25,7 @@ fn link(from: &str, to: &str, latency_ns: u64) -> Link {
     }
 }
 
-/// Two partitions that share a class, a site without partitions, and one that is away.
+/// Two partitions that share a class, a site without partitions, and one that cannot be reached.
 fn example() -> Graph {
     let class = |name: &str, slots, nodes| Class {
         name: name.into(),
@@ -249,7 +249,8 @@ fn a_damaged_jgf_is_refused_or_read_and_nothing_else() {
     }
 }
 
-/// Flux-sched has such graphs: edges without metadata, a rack, a vertex for each core, and R around it.
+/// A graph of the kind that flux-sched writes: edges without metadata, a rack, a vertex for each core, and R
+/// around it.
 #[test]
 fn a_cluster_of_flux_is_a_site_and_its_equal_nodes_are_a_class() {
     let text = r#"{"version":1, "scheduling": {"graph": {

@@ -1,5 +1,5 @@
-//! Allocations of the sites' batch systems: `--alloc`, and the one that a run starts in. Their nodes replace
-//! those that the sites list, for this run.
+//! Allocations of the sites' batch systems: those of `--alloc`, and the one in which a run starts. For this
+//! run, their nodes replace those that the sites list.
 
 use super::error::RunError;
 use super::sites::usable_site;
@@ -9,11 +9,11 @@ use std::process::Command;
 
 pub use crate::batch::allocations::Allocations;
 
-/// Replaces the nodes that the sites list by those of these allocations. Adds the allocation in which this
-/// run starts if the own site takes part and the user has named none.
+/// Replaces the nodes that the sites list with those of these allocations. Adds the allocation in which this
+/// run starts, if the own site takes part and the user has named none for it.
 ///
 /// # Errors
-/// An allocation cannot be used, or its site takes no part.
+/// An allocation cannot be used, or its site does not take part.
 pub fn apply(
     mut allocations: Allocations,
     known: &mut Sites,
@@ -32,7 +32,7 @@ pub fn apply(
     Ok(allocations)
 }
 
-/// Removes from a launcher's environment what the batch system has set in this shell: the launcher would
+/// Removes from a launcher's environment the variables of the batch system: with them, the launcher would
 /// start its daemons in that allocation, and only there.
 pub fn leave(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| causeway_batch::is_of_a_process(name)) {

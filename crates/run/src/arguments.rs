@@ -1,4 +1,4 @@
-//! What a launcher gets beside its tables: options that only a command line can give, and the variables that
+//! What a launcher gets besides its tables: options that only a command line can give, and the variables that
 //! differ from job to job.
 
 use super::distribution::Wish;
@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Returns the options that only a command line can give; they go before the user's own.
+/// Returns the options that only a command line can give; they precede the user's own.
 pub(super) fn extra_arguments(
     typed: &Typed,
     wish: &Wish,
@@ -26,8 +26,8 @@ pub(super) fn extra_arguments(
         return extra;
     }
     let row = launcher.mpi.row();
-    // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be
-    // known at other sites.
+    // hydra's proxies call mpiexec back by its host name unless told otherwise, and other sites may not know
+    // that name.
     if !line.names_own_host
         && let Some((interface, address)) = own_address
     {
@@ -83,7 +83,7 @@ pub(super) fn job_variables(
         let options = asan_options(present.as_deref());
         set.extend(options.map(|options| (ASAN_OPTIONS, options)));
     }
-    // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
+    // A launcher that is given by its path, as in a virtual environment, finds its other parts in PATH.
     if word.as_encoded_bytes().contains(&b'/') {
         set.push(("PATH", Launcher::search_path(&launcher.path)));
     }

@@ -1,5 +1,5 @@
-//! mpirun as a guarded child: signals, terminal and status pass through, and nothing of it is left in any
-//! case.
+//! mpirun as a guarded child: signals, the terminal and the status are passed through, and nothing of it is
+//! ever left behind.
 
 use super::directory;
 use super::patience::Patience;
@@ -33,7 +33,7 @@ const PASSED_ON: &[Signal] = &[
     Signal::SIGCONT,
 ];
 
-/// Ranks that an interrupt ends do so within a second or two; those that run for longer were not ended by it.
+/// How soon ranks that an interrupt ends have ended: those that run for longer were not ended by it.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The signals that ask a run to end.
@@ -45,20 +45,20 @@ pub enum ChildError {
     /// The launcher could not be started.
     #[error("run {0}: {1}")]
     Start(String, String),
-    /// It has ended well, and some sites had no part in it.
+    /// The launcher has ended well, but some sites had no part in the job.
     #[error("the launcher has started nothing at {0}; {ELSEWHERE}")]
     Missing(String),
-    /// The launcher calls it a success, and parts of the job were lost.
+    /// The launcher reports success, but parts of the job were lost.
     #[error(
         "the job's processes on {0} were lost before they had ended, although its launcher reports success"
     )]
     Lost(String),
-    /// A system call on the way failed.
+    /// A system call that guarding the launcher needs has failed.
     #[error("guard {0}: {1}")]
     Guard(String, io::Error),
 }
 
-/// Signals for the launcher, and how long it may take to end once they ask it to.
+/// Signals for the launcher, and how long it may take to end once they have asked it to.
 pub struct Signals {
     arriving: SignalFd,
     patience: Patience,
@@ -67,7 +67,7 @@ pub struct Signals {
 /// Blocks the signals that are for the launcher, until [`run`] passes them on.
 ///
 /// # Errors
-/// Those of sigprocmask and signalfd. To be called while the process has one thread.
+/// Those of sigprocmask and signalfd. It must be called while the process has one thread.
 pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
     let signals = heeded(PASSED_ON);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
@@ -79,13 +79,13 @@ pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
 /// How a launcher ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status as shells count it.
+    /// The launcher's status, as shells count it.
     status: u8,
-    /// The sites at which it has started nothing, of those expected.
+    /// The sites at which the launcher should have started something, but has not.
     missing: Vec<String>,
-    /// The nodes whose parts of the job were lost. hydra may call that a success, too.
+    /// The nodes whose parts of the job were lost. hydra may report success even then.
     lost: Vec<String>,
-    /// It has ended by Ctrl-C. hydra calls that a success.
+    /// Whether the launcher was ended by Ctrl-C. hydra reports success then.
     is_interrupted: bool,
 }
 
@@ -93,7 +93,7 @@ impl Ended {
     /// The status of the run.
     ///
     /// # Errors
-    /// The launcher calls it a success, and some sites had no part in it, or parts were lost.
+    /// The launcher reports success, but some sites had no part in the job, or parts were lost.
     pub fn status(self) -> Result<u8, ChildError> {
         if self.status == 0 && self.is_interrupted {
             return Ok(128 + Signal::SIGINT as u8);
@@ -111,7 +111,7 @@ impl Ended {
 /// is killed; `signals` are those of [`hold_signals`].
 ///
 /// # Errors
-/// See [`ChildError`]. To be called while the process has one thread.
+/// See [`ChildError`]. It must be called while the process has one thread.
 pub fn run(
     mut command: Command,
     job: &UnixStream,
@@ -129,9 +129,9 @@ pub fn run(
     }
     let name = command.get_program().to_string_lossy().into_owned();
     let fail = |error: io::Error| ChildError::Guard(name.clone(), error);
-    // Ctrl-C at a terminal reaches the whole foreground group, and mpirun must read from that terminal: it
-    // stays in the group. Without a terminal it gets its own, so that a signal for our group reaches it
-    // through us only.
+    // Ctrl-C at a terminal reaches the whole foreground process group, and mpirun must read from the
+    // terminal: so it stays in the group. Without a terminal it gets a group of its own, so that a signal for
+    // our group reaches it only through us.
     let terminal = File::open("/dev/tty").ok();
     if terminal.is_none() {
         command.process_group(0);
@@ -173,7 +173,7 @@ pub fn run(
     }
 }
 
-/// The request to end that came before there was a launcher, if one did.
+/// A request to end that came before there was a launcher, if there was one.
 fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
     while let Ok(Some(signal)) = signals.read_signal() {
         let signal = Signal::try_from(signal.ssi_signo as i32).ok();
@@ -184,10 +184,10 @@ fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
     None
 }
 
-/// Prints what the gateway tells of the job, one line each; false once it is gone.
+/// Prints what the gateway says about the job, line by line; false once the gateway is gone.
 pub(super) fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 4096];
-    // It is readable, and nobody else reads: this does not block.
+    // The stream is readable, and nobody else reads it: this does not block.
     match job.read(&mut bytes) {
         Ok(0) => return false,
         Ok(count) => told.extend_from_slice(&bytes[..count]),
@@ -202,11 +202,11 @@ pub(super) fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
     told.len() < MAX_LINE_BYTES
 }
 
-/// The side that the user sees.
+/// The process in front of the user.
 struct Owner {
-    /// Signals for mpirun; closing it ends mpirun.
+    /// The pipe for mpirun's signals; closing it ends mpirun.
     order: Option<File>,
-    /// Requests to end so far.
+    /// How many requests to end have come.
     ending: u32,
     /// When the last Ctrl-C came.
     interrupted: Option<Instant>,
@@ -217,7 +217,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// Passes on signals, and messages of the gateway and the agents, until the guard reports or is gone.
+    /// Passes on signals, and messages from the gateway and the agents, until the guard reports or is gone.
     fn wait(&mut self, report: &File, arriving: &SignalFd, job: &UnixStream) -> io::Result<()> {
         let mut gateway_lives = true;
         let mut told = Vec::new();
@@ -242,7 +242,7 @@ impl Owner {
                 self.on_signal(signal.ssi_signo as i32, signal.ssi_code);
             }
             if reported {
-                // Reads what the last agents have reported.
+                // This reads what the last agents have reported.
                 self.parts.hear(Instant::now());
                 return Ok(());
             }
@@ -275,7 +275,7 @@ impl Owner {
         let Ok(signal) = Signal::try_from(number) else {
             return;
         };
-        // What the terminal sends, it has sent to mpirun as well.
+        // A signal from the terminal has reached mpirun, too.
         let came_to_all = code == libc::SI_KERNEL && self.in_foreground();
         if !came_to_all && let Some(order) = &mut self.order {
             let _ = order.write_all(&[number as u8]);
@@ -295,7 +295,8 @@ impl Owner {
             }
         }
         if signal == Signal::SIGTSTP {
-            // Stopped like any job of the shell; the shell's SIGCONT is passed to mpirun when we run again.
+            // This process stops like any job of the shell; when the shell continues it, its SIGCONT is
+            // passed to mpirun.
             let _ = nix::sys::signal::raise(Signal::SIGSTOP);
         }
     }
@@ -303,7 +304,7 @@ impl Owner {
     /// Ends the launcher at once: its time is up.
     fn end_now(&mut self) {
         if let Some(mut order) = self.order.take() {
-            // A guard that is gone needs no order.
+            // If the guard has ended, it needs no order.
             let _ = order.write_all(&[HURRY]);
         }
         self.deadline = None;

@@ -1,5 +1,5 @@
-//! `causeway run --sites rennes=16,nancy=8 --time 1h`: allocations of all these sites at the same time, or
-//! none. Each site's holder gets one; this decides when, by `causeway_batch::together`.
+//! `causeway run --sites rennes=16,nancy=8 --time 1h`: gets allocations at all these sites at the same time,
+//! or none. Each site's holder gets one; this module decides when, using `causeway_batch::together`.
 
 use super::LOST;
 use super::allocations::Allocations;
@@ -21,24 +21,24 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Attempts, each with twice the patience of the one before.
+/// How many attempts are made, each with twice the patience of the one before.
 const ATTEMPTS: u32 = 3;
 
-/// How long holders may take to hear that it is over.
+/// How long holders may take to learn that the run is over.
 const GIVES_BACK_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long a batch system may take to free nodes, before it is asked again.
+/// How long a batch system may take to free nodes before it is asked again.
 const BETWEEN: Duration = Duration::from_secs(5);
 
-/// How long the news of a lost allocation may take after a program that it made fail has ended.
+/// How long the report of a lost allocation may take after the end of a program that the loss has made fail.
 const TELLS_WITHIN: Duration = Duration::from_millis(500);
 
-/// Allocations that are held; `None` for a run without them. They are given back when this is dropped.
+/// The allocations that are held; `None` for a run without them. Dropping this gives them back.
 #[derive(Default)]
 pub struct Held(Option<(Streams, Receiver<()>)>);
 
 impl Held {
-    /// The status of a run whose program has ended with this one.
+    /// The status of a run whose program has ended with this status.
     pub fn status_after(&self, status: u8) -> u8 {
         let is_lost = |lost: &Receiver<()>| lost.recv_timeout(TELLS_WITHIN).is_ok();
         match &self.0 {
@@ -48,12 +48,12 @@ impl Held {
     }
 }
 
-/// Streams to holders, which give back what they have when the streams end. Readers share them, so dropping
-/// is not enough.
+/// Streams to holders, which give back what they have when the streams end. Threads that read share them, so
+/// dropping them is not enough.
 struct Streams(Vec<UnixStream>);
 
 impl Streams {
-    /// Tells the holders that it is over, and waits until they have heard it.
+    /// Ends the streams, and waits until the holders have noticed.
     fn end(&self, words: &Words) {
         for stream in &self.0 {
             let _ = stream.shutdown(Shutdown::Write);
@@ -74,9 +74,9 @@ impl Drop for Streams {
     }
 }
 
-/// Says what is asked of each site.
+/// The request to each site.
 struct Wish {
-    /// Sites and their ranks.
+    /// The sites and their ranks.
     shares: Vec<(String, u32)>,
     minutes: u32,
     wait: Duration,
@@ -85,7 +85,7 @@ struct Wish {
 }
 
 impl Wish {
-    /// What a run asks for; `None` if it asks for no nodes.
+    /// What a run requests; `None` if it requests no nodes.
     fn of(run: &Run) -> Option<Wish> {
         let Nodes::Asked(asked) = &run.nodes else {
             return None;
@@ -106,7 +106,7 @@ impl Wish {
         self.shares.iter().map(|(site, _)| site.clone()).collect()
     }
 
-    /// Ranks of all sites together.
+    /// How many ranks all sites have together.
     fn ranks(&self) -> u32 {
         self.shares
             .iter()
@@ -114,7 +114,7 @@ impl Wish {
     }
 }
 
-/// How long this run may still wait: a submitted job has waited before.
+/// How long this run may still wait: a submitted job may have waited already.
 fn left(run: &Run) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = run.wait_until.map(|until| until.saturating_sub(now));
@@ -125,15 +125,15 @@ fn left(run: &Run) -> Duration {
 pub struct Begun {
     /// The job.
     pub job: JobReply,
-    /// It lasts as long as this.
+    /// The connection: the job lasts as long as it.
     pub connection: UnixStream,
-    /// Its allocations by site.
+    /// The job's allocations, by site.
     pub allocations: Allocations,
-    /// Gives them back.
+    /// Dropping this gives the allocations back.
     pub held: Held,
 }
 
-/// Starts the job of a run with `--time`, and gets its allocations; `None` without it.
+/// Starts the job of a run with `--time`, and gets its allocations; `None` without that option.
 ///
 /// # Errors
 /// Those of [`start_job`] and [`hold`].
@@ -156,7 +156,8 @@ pub fn begin(run: &Run, known: &mut Sites) -> Result<Option<Begun>, RunError> {
     }))
 }
 
-/// Gets the allocations for a job that has started, and replaces the nodes that the sites list by theirs.
+/// Gets the allocations for a job that has started, and replaces the nodes that the sites list with those of
+/// the allocations.
 ///
 /// # Errors
 /// A site refuses, or there is no common start.
@@ -209,7 +210,7 @@ fn hold(
 
 type Words = Receiver<(usize, FromHolder)>;
 
-/// Starts a holder at each site, and asks it.
+/// Starts a holder at each site, and sends it the request.
 fn open(wish: &Wish, token: &str) -> Result<(Streams, Words), RunError> {
     let (sender, words) = channel();
     let mut streams = Streams(Vec::new());
@@ -239,7 +240,8 @@ fn open(wish: &Wish, token: &str) -> Result<(Streams, Words), RunError> {
     Ok((streams, words))
 }
 
-/// Blocks signals: the run does so only later, to read them, and earlier threads would take them.
+/// Blocks signals: the run blocks them only later, to read them, and threads that started earlier would
+/// receive them.
 fn take_no_signals() {
     let _ = SigSet::all().thread_block();
 }
@@ -255,14 +257,14 @@ fn read(stream: UnixStream, number: usize, words: &Sender<(usize, FromHolder)>) 
     }
 }
 
-/// What each site said last. The user wants to know of every site: the last one to speak need not be the one
-/// that the job waits for.
+/// What each site said last. The user wants to know about every site: the last one that spoke need not be the
+/// one for which the job waits.
 fn last_words(said: &[Option<String>]) -> String {
     let lines: Vec<&str> = said.iter().flatten().map(String::as_str).collect();
     lines.join("; ")
 }
 
-/// Follows an attempt to its end.
+/// Runs an attempt to its end.
 fn follow(
     together: &mut Together,
     (streams, words): (&[UnixStream], &Words),
@@ -290,7 +292,7 @@ fn follow(
         let left = together.deadline().saturating_sub(began.elapsed());
         match words.recv_timeout(left) {
             Ok((site, word)) => together.on_word(site, word, began.elapsed()),
-            // Without readers no message comes, but time passes.
+            // Without threads that read, no message comes, but time passes.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(BETWEEN)),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -298,12 +300,12 @@ fn follow(
     }
 }
 
-/// Replaces the nodes that a site lists, in its order.
+/// Replaces the nodes that a site lists; they keep their order.
 fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunError> {
     let mut all = known.sites.iter_mut().filter(|known| known.name == site);
     let info = all.find_map(|known| known.info.as_mut());
     let info = info.ok_or_else(|| RunError::NoNodes(site.to_owned()))?;
-    // What another site reports goes into the launcher's host list, and must not lead to a third site.
+    // What another site reports is put into the launcher's host list, and must not lead to a third site.
     let own = info.site().ok();
     let is_inside = |node: &HeldNode| own.as_ref().is_some_and(|own| own.contains(node.address));
     let is_sound = |node: &HeldNode| is_inside(node) && is_node_name(&node.name) && node.slots > 0;
@@ -321,7 +323,7 @@ fn place(known: &mut Sites, site: &str, nodes: Vec<HeldNode>) -> Result<(), RunE
     Ok(())
 }
 
-/// Reports allocations that are lost while the job runs; a loss ends the job.
+/// Reports allocations that are lost while the job runs; such a loss ends the job.
 fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
     let (sender, lost) = channel();
     let thread = std::thread::Builder::new().name("losses".to_owned());
@@ -331,7 +333,7 @@ fn tell_losses(sites: Vec<String>, words: Words) -> Receiver<()> {
             let FromHolder::Failed(why) = word else { continue };
             // If the run has ended, nobody receives this.
             let _ = sender.send(());
-            // Its holder is gone at the end of every run, too; the gateway reports a site that is lost.
+            // A holder also ends at the end of every run; if a site is lost, the gateway reports it.
             if why != GONE {
                 say::error(format_args!("causeway: {}: {why}", sites[site]));
             }

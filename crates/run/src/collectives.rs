@@ -1,5 +1,5 @@
-//! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they
-//! are told.
+//! Collectives that cross between sites once: which libraries are preloaded for them (mpi/), and which
+//! variables these get.
 
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use causeway_host::say;
@@ -7,29 +7,29 @@ use causeway_mpis::Mpi;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// How the names of its variables begin.
+/// The beginning of the names of the libraries' variables.
 pub const FAMILY: &str = "CAUSEWAY_COLLECTIVES_";
 
-/// Variables of mpi/collectives/select/settings.c.
+/// Variables that mpi/collectives/select/settings.c reads.
 pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
 /// See [`RTT_MICROSECONDS`].
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
-/// The least rate that is believed, in Mbit/s: a tenth of what most links have. A lane that has carried
+/// The lowest rate that is believed, in Mbit/s: a tenth of the rate of most links. A lane that has carried
 /// little reports too low a rate.
 const MIN_RATE: u64 = 100;
 
-/// Reductions in the order of ranks.
+/// The variable by which reductions combine in the order of ranks.
 pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
 
-/// The first library that an MPI would have, for messages that none was built.
+/// The first library for an MPI, which messages name if none was built.
 pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {
     own.with_file_name(mpi.row().collectives[0])
 }
 
-/// The libraries for an MPI that were built. Each needs the headers of its interface to be built. Without any
-/// a job is slower, and its user is told why.
+/// The libraries for an MPI that were built. Building one needs the headers of its interface. Without any of
+/// them a job is slower, and the user is told why.
 pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     let found = built(own, mpi);
     if found.is_empty() {
@@ -44,7 +44,7 @@ pub fn built(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     paths.filter(|path| path.is_file()).collect()
 }
 
-/// What it means that none was built.
+/// What follows if none was built, for a message.
 pub fn without(own: &Path, mpi: Mpi) -> String {
     format!(
         "collective operations cross between sites as often as {} makes them, because {} is missing ('make build' builds it \
@@ -54,8 +54,8 @@ pub fn without(own: &Path, mpi: Mpi) -> String {
     )
 }
 
-/// The links between the named sites, or between all if none is named: the longest and the slowest, and from
-/// three sites on each link.
+/// Settings about the links between the named sites, or between all if none is named: those of the longest
+/// and the slowest link, and for three sites or more those of each link.
 pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
     let both = both_ends(links, sites);
     let round = both.values().map(|(round, _)| *round).max();
@@ -74,17 +74,17 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Microseconds there and back and Mbit/s between two sites, whose names are in order.
+/// Microseconds of a round trip, and Mbit/s, between two sites whose names are in order.
 type Between<'a> = BTreeMap<(&'a str, &'a str), (u32, u64)>;
 
-/// The links of this site alone, for those who start no job.
+/// The links of this site alone, for commands that start no job.
 pub fn links_of(status: &Status) -> BTreeMap<String, Vec<Link>> {
     let links = status.tunnels.iter().filter_map(TunnelStatus::link);
     [(status.site.clone(), links.collect())].into()
 }
 
-/// Joins what both ends have measured. It takes the shorter time, because queues only add to it, and the
-/// lower rate, which at least one direction has.
+/// Combines what both ends have measured. It uses the shorter time, because queues only add to it, and the
+/// lower rate, which is the rate of at least one direction.
 fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Between<'a> {
     let takes_part = |site: &String| sites.is_empty() || sites.contains(site);
     let mut both = Between::new();
@@ -106,7 +106,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// Writes the links as mpi/collectives/select/links.c reads them.
+/// Writes the links in the form that mpi/collectives/select/links.c reads.
 fn each(both: &Between) -> String {
     let each = both
         .iter()
@@ -118,7 +118,7 @@ fn each(both: &Between) -> String {
 mod tests {
     use super::*;
 
-    /// A measured link: to which site, how many microseconds, how many Mbit/s.
+    /// A measured link: the site to which it leads, its microseconds and its Mbit/s.
     type Measured<'a> = (&'a str, u32, u64);
 
     fn links(of: &[(&str, &[Measured])]) -> BTreeMap<String, Vec<Link>> {

@@ -1,6 +1,8 @@
-//! The private directory of one run: the host list, and the name under which launchers call the agent.
+//! The private directory of one run: it contains the host list, and the name by which launchers call the
+//! agent.
 //!
-//! It is all that a kill -9 of every process of the run could leave behind; the next run removes it then.
+//! The directory is all that could be left behind if every process of the run were killed with SIGKILL; the
+//! next run then removes it.
 
 use super::distribution::Share;
 use super::leftovers::{self, PREFIX};
@@ -12,16 +14,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Removed when dropped.
+/// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
-    /// Its lock, by which others know that the run lives.
+    /// The directory's lock, which shows others that the run lives.
     _held: Lock,
 }
 
 impl RunDirectory {
-    /// Makes it, mode 0700, with the agent's name in it.
+    /// Makes the directory, with mode 0700 and with the agent's name in it.
     ///
     /// # Errors
     /// Those of the file system.
@@ -34,12 +36,12 @@ impl RunDirectory {
             }
         };
         let directory = RunDirectory { path, _held };
-        // hydra takes a path without arguments, and a link works where programs must not be written.
+        // hydra expects a path without arguments, and a link works even where programs must not be written.
         std::os::unix::fs::symlink(own, directory.agent())?;
         Ok(directory)
     }
 
-    /// Returns its path.
+    /// Returns the directory's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -49,7 +51,7 @@ impl RunDirectory {
         self.path.join(causeway_remote::AGENT_NAME)
     }
 
-    /// Writes the programs of a file of the user's in the form that the launcher reads.
+    /// Writes the programs of a user's file in the form that the launcher reads.
     ///
     /// # Errors
     /// Those of the file system.
@@ -70,8 +72,8 @@ impl RunDirectory {
     }
 }
 
-/// Makes the directory in the first place where that works. Places with blanks are skipped: hydra splits the
-/// path of its agent there (HYDRA_LAUNCHER_EXEC).
+/// Makes the directory in the first place that allows it. Places with blanks in their paths are skipped:
+/// hydra would split the path of its agent at them (HYDRA_LAUNCHER_EXEC).
 fn make_in(places: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
     let mut refusals = Vec::new();
     for place in places {
@@ -96,7 +98,8 @@ impl Drop for RunDirectory {
     }
 }
 
-/// Removes a run's directory. Each process of the run does so at its end, so it may be gone already.
+/// Removes a run's directory. Each process of the run does so when it ends, so the directory may be gone
+/// already.
 pub fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
@@ -106,8 +109,8 @@ pub fn stands_by_name(node: &NodeInfo) -> bool {
     node.address.is_ipv6()
 }
 
-/// Writes the host list. It has nodes by address where possible, so that no site needs to know another site's
-/// names.
+/// Writes the host list. It names nodes by their addresses where possible, so that no site needs to know
+/// another site's names.
 fn host_list(mpi: Mpi, shares: &[Share]) -> String {
     let line = |share: &Share| {
         let host = match stands_by_name(share.node) {

@@ -1,21 +1,21 @@
 //! Distributes the ranks over nodes: in proportion over sites, evenly over the nodes of a site, in blocks.
 //! Pure.
 //!
-//! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is
-//! for.
+//! Proportion precedes evenness, so that of two ranks on two equal sites each site gets one: this is what the
+//! grid is for.
 
 use causeway_control::NodeInfo;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What the user asks for.
+/// What the user requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// This number of ranks, anywhere.
+    /// This number of ranks, at any sites.
     Total(u32),
     /// This number of ranks at each of these sites.
     PerSite(Vec<(String, u32)>),
-    /// The MPI decides: every node offers what it has.
+    /// The MPI decides: every node offers all its slots.
     Everything,
 }
 
@@ -35,11 +35,11 @@ impl Wish {
 pub struct Offer<'a> {
     /// Its name.
     pub site: &'a str,
-    /// Its nodes, in the order in which they are to be used.
+    /// The site's nodes, in the order in which they must be used.
     pub nodes: &'a [NodeInfo],
 }
 
-/// A node and its ranks; never 0.
+/// A node and its number of ranks, which is never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share<'a> {
     /// The site's name.
@@ -50,34 +50,35 @@ pub struct Share<'a> {
     pub ranks: u32,
 }
 
-/// Why a wish cannot be met.
+/// Why a request cannot be met.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DistributionError {
     /// All slots together are too few.
     #[error("{wanted} ranks are requested, but the nodes of {sites} have {slots} slots{HINT}")]
     TooFewSlots {
-        /// Ranks asked for.
+        /// How many ranks are requested.
         wanted: u32,
-        /// Slots there are.
+        /// How many slots there are.
         slots: u32,
-        /// The sites counted.
+        /// The sites whose slots were counted.
         sites: String,
     },
-    /// One site's slots are too few.
+    /// The slots of one site are too few.
     #[error("--sites asks for {wanted} ranks at {site}, whose nodes have {slots} slots{HINT}")]
     TooFewAtSite {
         /// The site.
         site: String,
-        /// Ranks asked for.
+        /// How many ranks are requested.
         wanted: u32,
-        /// Slots there are.
+        /// How many slots there are.
         slots: u32,
     },
 }
 
 const HINT: &str = " (--oversubscribe, or hosts named on the launcher's command line, allow more)";
 
-/// Distributes over `offers`, in their order. With `oversubscribe` slots are weights and no longer bounds.
+/// Distributes ranks over `offers`, in their order. With `oversubscribe`, slots are weights and no longer
+/// limits.
 ///
 /// # Errors
 /// See [`DistributionError`].
@@ -137,15 +138,15 @@ fn sum(nodes: &[NodeInfo]) -> u32 {
         .fold(0, |sum: u32, node| sum.saturating_add(node.slots))
 }
 
-/// Gives each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first of equal
-/// ones.
+/// Gives each rank to the site that is furthest below its share (Sainte-Laguë's rule), and to the first of
+/// several equal ones.
 fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; slots.len()];
     let claim = |site: usize, ranks: u32| Claim {
         size: f64::from(slots[site]) / (2.0 * f64::from(ranks) + 1.0),
         site,
     };
-    // A heap, so that no rank needs a scan of all sites.
+    // With a heap, no rank requires a scan of all sites.
     let mut claims: BinaryHeap<Claim> = (0..slots.len()).map(|site| claim(site, 0)).collect();
     let mut left = wanted;
     while let (1.., Some(Claim { site, .. })) = (left, claims.pop()) {
@@ -159,7 +160,7 @@ fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
     ranks
 }
 
-/// How far a site is below its part.
+/// How far a site is below its share.
 struct Claim {
     size: f64,
     site: usize,
@@ -186,7 +187,7 @@ impl PartialEq for Claim {
 
 impl Eq for Claim {}
 
-/// Gives one rank to each node in turn, as long as the node has slots.
+/// Gives one rank to each node in turn, for as long as the node has slots.
 fn evenly(wanted: u32, nodes: &[NodeInfo], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; nodes.len()];
     let mut left = wanted;

@@ -1,4 +1,5 @@
-//! Starts the gateways of sites where none runs, by the commands in `[start]` of this site's configuration.
+//! Starts the gateways of sites where none runs, using the commands in `[start]` of this site's
+//! configuration.
 
 use super::error::RunError;
 use causeway_control::questions;
@@ -10,11 +11,11 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long such a command may take, and then its gateway to serve or to have a tunnel.
+/// How long such a command may take, and how long its gateway may then take to serve or to have a tunnel.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const SERVES_WITHIN: Duration = Duration::from_secs(30);
 
-/// The same if the command has failed: another run may have started the gateway.
+/// How long to wait for the gateway if the command has failed: another run may have started one.
 const SERVES_ALREADY: Duration = Duration::from_secs(2);
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -37,8 +38,8 @@ pub fn start_own(control: &Path) -> Result<bool, RunError> {
     }
 }
 
-/// Starts the gateways of these sites, or of all, that have no tunnel, if the configuration says how; true if
-/// it has started one.
+/// Starts the gateways of those of these sites (of all, if none is named) to which there is no tunnel, if the
+/// configuration says how; true if it has started one.
 ///
 /// # Errors
 /// Those of asking the gateway; a command fails, or there is no tunnel after it.
@@ -90,7 +91,8 @@ fn start(site: &str, words: &[String], serves: impl Fn() -> Result<bool, RunErro
     Ok(())
 }
 
-/// Runs the command to its end. Its standard error is this one's; its output is not the job's.
+/// Runs the command to its end. It shares this process's standard error; its output is discarded, as it is
+/// not the job's.
 fn run(words: &[String]) -> Result<ExitStatus, String> {
     let (word, rest) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(word);

@@ -1,19 +1,19 @@
-//! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
-//! is in. What a profile may say is in crates/profile.
+//! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which group
+//! it is in. What a profile may say is in crates/profile.
 
 use causeway_control::Sites;
 use causeway_host::{say, text_file};
 use causeway_profile::{Job, MAX_BYTES, Mistakes, Read};
 use std::path::{Path, PathBuf};
 
-/// Variable of mpi/collectives/topology/groups.c: `0=master,4-7=solvers,@nancy=store`. The first entry that
-/// fits a rank counts.
+/// The variable that mpi/collectives/topology/groups.c reads: `0=master,4-7=solvers,@nancy=store`. The first
+/// entry that fits a rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 
-/// What names the groups of a run's ranks.
+/// Where the groups of a run's ranks come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Groups {
-    /// Nothing names them.
+    /// There are no groups.
     None,
     /// A profile.
     File(PathBuf),
@@ -21,18 +21,18 @@ pub enum Groups {
     Placed(String),
 }
 
-/// Why a profile is not used.
+/// Why a profile cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupsError {
     /// The file cannot be read.
     #[error("--groups: {0}")]
     Read(#[from] text_file::ReadError),
-    /// All mistakes in it, `file:line: key: reason` each.
+    /// All mistakes in the file, each as `file:line: key: reason`.
     #[error("--groups: {0}")]
     Mistakes(#[from] Mistakes),
 }
 
-/// The variable's value for a run over these sites (all if none is named), with this many ranks.
+/// The variable's value for a run over these sites (all, if none is named) with this many ranks.
 ///
 /// # Errors
 /// See [`GroupsError`].
@@ -52,7 +52,7 @@ pub fn value_for_run(
     load(file, Job { sites, ranks }).map(Some)
 }
 
-/// The variable's value, from a file. Warnings are told.
+/// The variable's value from a file. Warnings are printed.
 fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
     let text = text_file::read(file, MAX_BYTES)?;
     let read = parse(&text, file, job)?;
@@ -62,7 +62,7 @@ fn load(file: &Path, job: Job) -> Result<String, GroupsError> {
     Ok(read.value)
 }
 
-/// The variable's value, from the text of a file; messages name the file.
+/// The variable's value from the text of a file; messages name the file.
 fn parse(text: &str, file: &Path, job: Job) -> Result<Read<String>, GroupsError> {
     let read = causeway_profile::read(text, &file.display().to_string());
     Ok(read.groups_for(job)?)

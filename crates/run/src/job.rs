@@ -1,4 +1,4 @@
-//! Asks this site's gateway for the job, once the sites are there.
+//! Asks this site's gateway to start the job, once the sites can be reached.
 
 use super::error::RunError;
 use super::gateways;
@@ -13,15 +13,15 @@ use causeway_wire::Grid;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Characters of a job's name.
+/// Most characters of a job's name.
 const MAX_NAME: usize = 200;
 
-/// How long a run waits for a site that has just gone.
+/// How long a run waits for a site that has just become unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the gateway knows of the sites, once the named ones are there. Without the shim this site's own nodes
-/// have their real addresses.
+/// What the gateway knows about the sites, once those that are named can be reached. Without the shim, this
+/// site's own nodes have their real addresses.
 pub(super) fn known_sites(mode: Mode, wanted: &[String]) -> Result<Sites, RunError> {
     let socket = control::socket();
     let wait = || match mode.passes_gateways() {
@@ -46,7 +46,7 @@ fn ask_for_sites() -> Result<Sites, RunError> {
     Ok(questions::sites(&control::socket())?)
 }
 
-/// Starts the job at the sites of the plan, all of which take part.
+/// Starts the job at the sites of the plan, all of which must take part.
 pub(super) fn start_job(run: &Run, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let name = name(&run.start);
     let weight = run.weight;
@@ -61,7 +61,7 @@ pub(super) fn start_job(run: &Run, plan: Plan) -> Result<(JobReply, UnixStream),
     Ok((job, connection))
 }
 
-/// What `causeway status` calls a run: its command, or with `--at` each site's.
+/// The name of a run in `causeway status`: its command, or with `--at` the command of each site.
 fn name(start: &Start) -> String {
     let name = match start {
         Start::Launcher(words) | Start::Program(words) | Start::Script(words) => {
@@ -79,8 +79,8 @@ fn name(start: &Start) -> String {
     name.chars().take(MAX_NAME).collect()
 }
 
-/// Waits for sites that were there and are gone: a gateway that has just been handed over, and one whose
-/// lanes were reset, are back in a round trip or two. Without names, for any site.
+/// Waits for sites that were reachable and are not now: a gateway that has just been handed over, and one
+/// whose lanes were reset, are back within a round trip or two. If no site is named, waits for all.
 pub(super) fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
     let until = Instant::now() + BACK_WITHIN;
     loop {
@@ -97,7 +97,7 @@ pub(super) fn wait_for_sites(names: &[String]) -> Result<(), RunError> {
     }
 }
 
-/// Starts a job, which lasts as long as the connection, or says which site takes no part.
+/// Starts a job, which lasts as long as the connection; fails if a site does not take part.
 pub(super) fn ask_for_job(request: &Request) -> Result<(JobReply, UnixStream), RunError> {
     match control::ask(&control::socket(), request)? {
         (Reply::Job(mut job), connection) => match job.left_out.pop_first() {

@@ -1,7 +1,7 @@
 //! Directories of runs that were killed with all of their processes: the next run removes them.
 //!
-//! A run holds the lock of its directory as long as it lives, and the kernel releases it however the run
-//! ends. So a directory whose lock is free is nobody's.
+//! A run holds the lock of its directory for as long as it lives, and the kernel releases it however the run
+//! ends. So a directory whose lock is free belongs to no living run.
 
 use causeway_host::lock::Lock;
 use causeway_remote::AGENT_NAME;
@@ -11,19 +11,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How the names of these directories begin; six letters follow.
+/// The beginning of the names of these directories; six letters follow.
 pub const PREFIX: &str = "causeway-run-";
 const LETTERS: usize = 6;
 
-/// Where directories of runs are made, the first choice first.
+/// Where directories of runs are made; the first choice comes first.
 pub fn places() -> impl Iterator<Item = PathBuf> {
     let named = ["XDG_RUNTIME_DIR", "TMPDIR"].into_iter();
     let named = named.filter_map(std::env::var_os).map(PathBuf::from);
     named.chain(["/tmp".into()])
 }
 
-/// Locks a directory that this process has just made. `None`: a sweep has taken it meanwhile, so another one
-/// must be made. On a file system without locks, nothing is swept either.
+/// Locks a directory that this process has just made. `None`: another run's sweep has removed it meanwhile,
+/// so another directory must be made. On a file system without locks, nothing is swept.
 ///
 /// # Errors
 /// Those of the system, such as too many open files.
@@ -46,7 +46,7 @@ fn sweep_in(place: &Path) {
         let letters = name.as_bytes().strip_prefix(PREFIX.as_bytes());
         if letters.is_some_and(|letters| letters.len() == LETTERS) && is_of_a_run(&entry.path()) {
             let path = entry.path();
-            // Held until it is gone.
+            // The lock is held until the directory is gone.
             if let Ok(directory) = File::open(&path)
                 && let Ok(Some(_lock)) = Lock::take(directory)
             {
@@ -56,7 +56,7 @@ fn sweep_in(place: &Path) {
     }
 }
 
-/// Whether it is a directory of this user's, as a run makes it.
+/// Whether a path is a directory of this user, in the form in which a run makes it.
 fn is_of_a_run(path: &Path) -> bool {
     let own = nix::unistd::geteuid().as_raw();
     let is_own = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == own);
@@ -85,7 +85,7 @@ mod tests {
             std::os::unix::fs::symlink("/bin/true", run.join(AGENT_NAME)).unwrap();
         }
         let _held = hold(&lives).unwrap().unwrap();
-        // The user's own, with similar names.
+        // The user's own directories with similar names.
         let (notes, thesis) = (make("causeway-run-notes-of-mine"), make("causeway-run-thesis"));
         for own in [&notes, &thesis] {
             fs::write(own.join("chapter-1"), "").unwrap();

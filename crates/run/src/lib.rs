@@ -1,4 +1,4 @@
-//! What a run over the sites of a grid does, from what it is meant to do ([`meant::Run`]) to its end.
+//! What a run over the sites of a grid does, from its description ([`meant::Run`]) to its end.
 //!
 //! ```text
 //!   meant::Run -- placed: with a profile's placement (place, resources)
@@ -8,9 +8,9 @@
 //!     pipeline: finish                files are fetched, nodes go back
 //!   queue -- carry                    a submitted job, which a gateway has run
 //! ```
-//! Commands that only Causeway itself calls have their arguments here (`batch`, `queue::carry`,
-//! `own::program`, `resources::node`): whoever writes them reads them. What a user types is read by the
-//! command.
+//! The arguments of commands that only Causeway itself calls are defined here (`batch`, `queue::carry`,
+//! `own::program`, `resources::node`), so that the same crate writes and reads them. What a user types is
+//! read by the command.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod allocations;
@@ -50,23 +50,24 @@ use error::RunError;
 use meant::{Run, Start};
 use typed::Typed;
 
-/// Status for whatever the user must correct before anything starts.
+/// The status for whatever the user must correct before anything starts.
 pub const WRONG_USE: u8 = 2;
 
-/// Status if the sites' allocations did not begin at the same time, or a submitted job could not begin in
+/// The status if the sites' allocations did not begin at the same time, or a submitted job could not begin in
 /// time.
 pub const NO_COMMON_START: u8 = 3;
 
-/// Status for `causeway carry` if a gateway was away and nothing has begun: EX_TEMPFAIL of sysexits.
+/// The status for `causeway carry` if a gateway could not be reached and nothing has begun: EX_TEMPFAIL of
+/// sysexits.
 pub const AWAY: u8 = 75;
 
-/// Status if a site, its allocation or a node's part of the job was lost.
+/// The status if a site, its allocation or a node's part of the job was lost.
 pub const LOST: u8 = 4;
 
-/// Runs what is meant to its end, and returns its status.
+/// Runs what the description says to its end, and returns the status.
 ///
 /// # Errors
-/// What keeps it from beginning.
+/// What keeps the run from beginning.
 pub fn execute(run: Run) -> Result<u8, RunError> {
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let via = via::open()?;

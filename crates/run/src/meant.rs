@@ -1,4 +1,4 @@
-//! What a run is meant to do. `causeway run` reads it once from what was typed; submitted jobs, the launchers
+//! The description of a run. `causeway run` reads it once from what was typed; submitted jobs, the launchers
 //! of a script, a profile's placement and the first job of `causeway up` make one, too.
 
 use super::groups::Groups;
@@ -11,45 +11,45 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long nodes may take to be there, unless something else is specified.
+/// How long to wait for nodes, unless the user says otherwise.
 const WAIT: Duration = Duration::from_secs(6 * 3600);
 
-/// How long nodes of one site wait for those of another, unless something else is specified.
+/// How long nodes of one site wait for those of another, unless the user says otherwise.
 pub const IDLE: Duration = Duration::from_secs(300);
 
-/// Sites with their ranks, in the order of the ranks: each has a number, or none has.
+/// Sites with their ranks, in the order of the ranks: either each has a number, or none has.
 pub type Shares = Vec<(String, Option<u32>)>;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// How its processes reach other sites.
+    /// How the run's processes reach other sites.
     pub mode: Mode,
-    /// What starts its processes.
+    /// What starts the run's processes.
     pub start: Start,
-    /// The sites it may use; `None`: all.
+    /// The sites that the run may use; `None`: all.
     pub sites: Option<Shares>,
-    /// Where its nodes come from.
+    /// Where the run's nodes come from.
     pub nodes: Nodes,
-    /// How long it may wait for them; `None`: the default.
+    /// How long the run may wait for its nodes; `None`: the default.
     pub wait: Option<Duration>,
-    /// When it gives up waiting, since 1970: a submitted job has waited before.
+    /// When the run stops waiting, as a time since 1970: a submitted job may have waited already.
     pub wait_until: Option<Duration>,
     /// The profile that is placed before anything starts.
     pub profile: Option<Profile>,
-    /// Names of ranks that the program can ask for.
+    /// Groups of ranks, for which the program can ask.
     pub groups: Groups,
-    /// What collective operations do.
+    /// How collective operations work.
     pub collectives: Collectives,
     /// Whether the MPI is set up for the link.
     pub tuning: Tuning,
-    /// Its share of busy tunnels.
+    /// The run's share of busy tunnels.
     pub weight: u32,
-    /// The files that go to the nodes and come back.
+    /// The files that are sent to the nodes, and those that are fetched.
     pub files: FilesWanted,
-    /// Whether it says what it does.
+    /// Whether the run prints what it does.
     pub is_verbose: bool,
-    /// The file in which it says how far it is.
+    /// The file in which the run reports its phase.
     pub report: Option<PathBuf>,
 }
 
@@ -58,11 +58,11 @@ pub struct Run {
 pub enum Start {
     /// A launcher with its arguments, over all sites.
     Launcher(Vec<OsString>),
-    /// A command at each site, in the order of the ranks.
+    /// A command for each site, in the order of the ranks.
     Commands(Vec<SiteCommand>),
     /// A program with its arguments, which each site starts with its own MPI.
     Program(Vec<OsString>),
-    /// A program with its arguments that starts MPI by itself.
+    /// A program with its arguments that starts MPI itself.
     Script(Vec<OsString>),
     /// Whatever the profile names.
     Profile,
@@ -71,27 +71,27 @@ pub enum Start {
 /// A command for the sh of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteCommand {
-    /// Where.
+    /// The site.
     pub site: String,
-    /// What `sh -c` is given.
+    /// The text that `sh -c` gets.
     pub text: String,
 }
 
 /// Where the nodes of a run come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nodes {
-    /// From the sites' lists, or the allocation in which the run starts.
+    /// From the sites' lists, or from the allocation in which the run starts.
     Listed,
-    /// From allocations that the user has made.
+    /// From allocations that the user has obtained.
     Allocated(Allocations),
-    /// From allocations that the run asks for, all at the same time.
+    /// From allocations that the run requests, all at the same time.
     Asked(Asked),
 }
 
-/// What a run asks of the batch systems.
+/// What a run requests from the batch systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// How long it needs the nodes.
+    /// How long the run needs the nodes.
     pub time: Duration,
     /// How long nodes of one site wait for those of another.
     pub idle: Duration,
@@ -102,38 +102,38 @@ pub struct Asked {
 /// A profile, and what makes one placement of it better than another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Its file.
+    /// The profile's file.
     pub file: PathBuf,
     /// See [`Weighing`].
     pub weighing: Weighing,
 }
 
-/// Files of a job, for sites that share no home.
+/// Files of a job, for sites whose homes are separate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilesWanted {
-    /// What goes to the nodes: `[SITE:]PATH[=NAME]`.
+    /// The paths to send to the nodes: `[SITE:]PATH[=NAME]`.
     pub send: Vec<PathBuf>,
-    /// All of it goes, and no copies of it stay there for later jobs.
+    /// Whether everything is sent, and no copies of it stay there for later jobs.
     pub send_anew: bool,
-    /// Patterns of what comes back.
+    /// Patterns of what is fetched.
     pub fetch: Vec<String>,
 }
 
-/// What collective operations do.
+/// How collective operations work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
-    /// They are the MPI's.
+    /// Whether the operations are left to the MPI.
     pub are_left_alone: bool,
     /// The file of rules that choose their algorithms.
     pub rules: Option<PathBuf>,
-    /// Reductions combine in rank order.
+    /// Whether reductions combine in rank order.
     pub keep_bits: bool,
 }
 
 /// Whether the MPI is set up for the link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tuning {
-    /// If its version was tested.
+    /// Only if its version was tested.
     #[default]
     Tested,
     /// Whatever its version.
@@ -143,7 +143,7 @@ pub enum Tuning {
 }
 
 impl Run {
-    /// A run that starts this over all sites, with nothing else asked for.
+    /// A run that starts this over all sites, with all options at their defaults.
     pub fn new(mode: Mode, start: Start) -> Run {
         Run {
             mode,
@@ -163,12 +163,12 @@ impl Run {
         }
     }
 
-    /// How long it may wait for its nodes.
+    /// How long the run may wait for its nodes.
     pub fn wait(&self) -> Duration {
         self.wait.unwrap_or(WAIT)
     }
 
-    /// The allocations that the user has made.
+    /// The allocations that the user has obtained.
     pub fn allocations(&self) -> Allocations {
         match &self.nodes {
             Nodes::Allocated(allocations) => allocations.clone(),
@@ -176,7 +176,7 @@ impl Run {
         }
     }
 
-    /// Whether it asks the sites' batch systems for nodes.
+    /// Whether the run requests nodes from the sites' batch systems.
     pub fn asks_for_nodes(&self) -> bool {
         matches!(self.nodes, Nodes::Asked(_))
     }
@@ -190,7 +190,7 @@ impl Run {
         self.sites.clone().or_else(allocated_sites)
     }
 
-    /// Arguments of `causeway run` that mean this run, which has not been placed yet.
+    /// The arguments of `causeway run` that describe this run, which has not been placed yet.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = self.options();
         match &self.start {
@@ -208,7 +208,7 @@ impl Run {
         words
     }
 
-    /// The same without what starts its processes.
+    /// The same, without what starts the processes.
     pub fn options(&self) -> Vec<OsString> {
         let mut words = Words(Vec::new());
         words.option("--sites", self.sites.as_deref().map(shown));
@@ -269,7 +269,7 @@ impl Run {
     }
 }
 
-/// Arguments of a command.
+/// The arguments of a command.
 struct Words(Vec<OsString>);
 
 impl Words {
@@ -279,7 +279,7 @@ impl Words {
 
     fn all(&mut self, name: &str, values: impl IntoIterator<Item = impl Into<OsString>>) {
         for value in values.into_iter().map(Into::into) {
-            // Behind a blank, it would be read as another option.
+            // After a blank, the value would be read as another option.
             match value.as_encoded_bytes().starts_with(b"-") {
                 true => self.0.push([name.into(), value].join(OsStr::new("="))),
                 false => self.0.extend([name.into(), value]),
@@ -305,7 +305,7 @@ fn time(time: Duration) -> String {
     TIME.show(time.as_secs())
 }
 
-/// Prices are in millionths.
+/// Formats a site's price, which is in millionths.
 fn price((site, price): &(String, u64)) -> String {
     format!("{site}={}", plain(*price, 1_000_000).unwrap_or_default())
 }

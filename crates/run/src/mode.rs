@@ -7,9 +7,9 @@ pub enum Mode {
     Shim,
     /// One MPI, whose processes connect to each other without Causeway.
     Direct,
-    /// One MPI; the sites' routers hand its connections to gateways.
+    /// One MPI over all sites, whose connections the sites' routers pass to gateways.
     Transparent,
-    /// An MPI of each site's own. The shim redirects what the world library connects.
+    /// A separate MPI at each site. The shim redirects the connections of the world library.
     OwnMpis,
 }
 
@@ -19,7 +19,7 @@ impl Mode {
         matches!(self, Mode::Shim | Mode::OwnMpis)
     }
 
-    /// Whether connections between sites pass gateways.
+    /// Whether connections between sites pass through gateways.
     pub fn passes_gateways(self) -> bool {
         self != Mode::Direct
     }

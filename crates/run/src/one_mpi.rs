@@ -1,7 +1,8 @@
-//! One MPI over all sites: the user's own launcher, told how to start and connect its processes there.
+//! One MPI over all sites: the user's own launcher, which is told how to start and connect its processes
+//! there.
 //!
-//! It finds out which MPI the launcher belongs to, writes a host list, sets the environment and then only
-//! waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
+//! This module finds out to which MPI the launcher belongs, writes a host list, sets the environment and then
+//! only waits. It does not start any daemon itself (see `remote`), and carries no byte of the program.
 
 use super::arguments::{extra_arguments, job_variables, not_for_ranks, system_variables};
 use super::child;
@@ -40,7 +41,7 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let wanted = run.named_sites();
     let mut typed = Typed::read(command, wanted.is_some())?;
     let launcher = typed.launcher.clone();
-    // If the user names hosts, they say which sites.
+    // If the user names hosts, these decide which sites take part.
     let wanted = { wanted.as_deref() }.filter(|_| run.sites.is_some() || !typed.line.names_hosts);
     let redirects = run.mode.has_shim();
     let preloads = preloads(own, launcher.mpi, redirects)?;
@@ -56,8 +57,8 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     let groups = groups::value_for_run(&run.groups, &known, &sites, chosen.wish.ranks())?;
     let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(run, own, &launcher, &places)?;
-    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
-    // it on to.
+    // A signal from here on would leave the directory behind, so signals wait until there is a launcher to
+    // which they can be passed on.
     let signals =
         child::hold_signals(Patience::with(launcher.mpi, typed.words)).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(own).map_err(RunError::Directory)?;
@@ -96,7 +97,7 @@ pub fn run(run: &Run, command: &[OsString], own: &Path) -> Result<u8, RunError> 
     started.finish(ended.status()?, files, &mut asked)
 }
 
-/// The sites, and what of them is this run's.
+/// Asks about the sites, and reserves what this run gets of them.
 fn reserve(
     run: &Run,
     wanted: Option<&[(String, Option<u32>)]>,
@@ -107,7 +108,7 @@ fn reserve(
     pipeline::reserve(run, (&names, line.starts_nothing), takes_part)
 }
 
-/// Takes a launcher out of this shell's allocation, and puts it where the job's files are.
+/// Removes a launcher from this shell's allocation, and has it start where the job's files are.
 fn prepare_launcher(command: &mut Command, is_allocated: bool, files: Option<&files::Files>) {
     if is_allocated {
         allocations::leave(command);
@@ -117,7 +118,7 @@ fn prepare_launcher(command: &mut Command, is_allocated: bool, files: Option<&fi
     }
 }
 
-/// The variables of the MPI's tables, except those that the user may set, and has set.
+/// The variables of the MPI's tables, except those that the user may set and has set.
 fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, OsString)> {
     let replaced = typed.replaced();
     environment::settings(typed.mpi(), facts, |name| {
@@ -125,9 +126,9 @@ fn variables(typed: &Typed, facts: &environment::Facts) -> Vec<(&'static str, Os
     })
 }
 
-/// Whether the MPI gets what makes it faster, and its eager limits.
+/// Whether the MPI gets the settings that make it faster, and its eager limits.
 fn tuned(run: &Run, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Option<Eager>), RunError> {
-    // The baseline of comparisons is the MPI as it comes.
+    // The baseline of comparisons is the MPI without any settings.
     let status = run.mode.passes_gateways().then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
     let is_tuned = match run.tuning {
@@ -139,7 +140,8 @@ fn tuned(run: &Run, launcher: &Launcher, chosen: &Chosen) -> Result<(bool, Optio
     Ok((is_tuned, status.and_then(|status| tuning::eager(&status, ranks))))
 }
 
-/// The sites that take part, all checks passed, and the addresses by which processes reach each other.
+/// The sites that take part, once all checks have passed, and the addresses by which processes reach each
+/// other.
 fn agree<'a>(
     mode: Mode,
     wanted: Option<&[(String, Option<u32>)]>,
@@ -159,8 +161,8 @@ fn agree<'a>(
     Ok((chosen, ip))
 }
 
-/// Variables for the library of collectives: the links between these sites, if it crosses between them, and
-/// what the user asks of it.
+/// Variables for the library of collectives: the links between these sites, if collectives cross between them
+/// once, and the user's settings.
 fn collectives_variables(
     run: &Run,
     known: &Sites,
@@ -178,7 +180,7 @@ fn collectives_variables(
     if run.collectives.keep_bits {
         environment.push((collectives::SAME_BITS, "1".into()));
     }
-    // Rank 0, which reads them, may be at a site where there is no such file.
+    // Rank 0, which reads the rules, may be at a site that does not have the file.
     if let Some(rules) = rules {
         let all = rules::with_rules(std::env::var_os(RULES), &rules);
         environment.push((RULES, all));
@@ -186,13 +188,13 @@ fn collectives_variables(
     environment
 }
 
-/// What decides whether ranks need the library above MPI.
+/// Facts that decide whether ranks need the library above MPI.
 struct RankPlaces {
-    /// Sites that take part.
+    /// How many sites take part.
     sites: usize,
-    /// The MPI's version was tested, or the user wants it set up all the same.
+    /// Whether the MPI's version was tested, or the user wants it set up all the same.
     is_tuned: bool,
-    /// The ranks have groups, by the job's profile.
+    /// Whether the ranks have groups, from the job's profile.
     has_groups: bool,
 }
 
@@ -215,8 +217,8 @@ fn libraries(
     ranks: &RankPlaces,
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
     let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
-    // The shim tells a process its site, this library the program its site and its group. On one site the
-    // only other task is to keep an order.
+    // The shim tells a process its site, and this library tells the program its site and its group. On one
+    // site the library's only other task is to keep an order.
     let wanted = &run.collectives;
     let wants_library = has_groups || wanted.keep_bits || wanted.rules.is_some();
     let hierarchical =
@@ -235,7 +237,7 @@ fn libraries(
 }
 
 /// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
-/// `--direct`, too, where it hangs and fails as often.
+/// `--direct`, too, because it hangs and fails just as often there.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
     pipeline::check_path(own)?;
     let wanted = [(SHIM, redirects), (UCX, mpi.row().needs_ucx_cure)];

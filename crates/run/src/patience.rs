@@ -1,4 +1,5 @@
-//! How long a launcher may take to end after it was asked to. Then it and all that it started are killed.
+//! How long a launcher may take to end after it was asked to. Then it and everything that it started are
+//! killed.
 
 use causeway_mpis::Mpi;
 use causeway_mpis::names::{KILL_AFTER, MCA};
@@ -11,21 +12,22 @@ pub struct Patience {
     first: Option<Duration>,
 }
 
-/// mpirun ends its daemons before itself, and they their ranks: SIGTERM, SIGKILL after [`RANKS`]. Ranks that
-/// end at once leave mpirun at 1.05 s, those that ignore SIGTERM at 2.04 s, on one host as over sites; a
-/// daemon that hangs keeps it for ever. So it gets what the ranks get and some more for the path to them, and
+/// The limit for a launcher after the first request. mpirun ends its daemons before itself, and they end
+/// their ranks: with SIGTERM, and with SIGKILL after [`RANKS`]. With ranks that end at once mpirun ends after
+/// 1.05 s, and with those that ignore SIGTERM after 2.04 s, on one host as over sites; a daemon that hangs
+/// keeps it for ever. So the launcher gets as long as the ranks get, and some more for the path to them, and
 /// a user who pressed Ctrl-C has a prompt after two seconds at most.
 const FIRST: Duration = Duration::from_millis(1300);
 
-/// The second request is the order to kill at once, for Open MPI and hydra both.
+/// The limit after the second request, which both Open MPI and hydra understand as the order to kill at once.
 const SECOND: Duration = Duration::from_millis(1000);
 
-/// What Open MPI 4 gives its ranks unless the user says otherwise; 5 gives them no more.
+/// How long Open MPI 4 gives its ranks unless the user says otherwise; version 5 gives them no more.
 const RANKS: Duration = Duration::from_secs(1);
 
 impl Patience {
-    /// The patience with this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks
-    /// and goes on if they do, so it has no time limit.
+    /// The limits for this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks,
+    /// and goes on if they do, so it has no limit after the first request.
     pub fn with(mpi: Mpi, words: &[OsString]) -> Patience {
         let named = words.windows(2).find(|pair| pair[0] == KILL_AFTER);
         let named = named.map(|pair| pair[1].clone());
@@ -39,13 +41,13 @@ impl Patience {
         }
     }
 
-    /// The patience with a program that ends its own launchers.
+    /// The limits for a program that ends its own launchers.
     pub fn without_limit() -> Patience {
         Patience { first: None }
     }
 
-    /// Returns how long to wait after this many requests; `None` without a limit after the first and at once
-    /// after the third.
+    /// Returns how long to wait after this many requests; `None` is no limit after the first request, and
+    /// means to kill at once after the third.
     pub fn after(&self, requests: u32) -> Option<Duration> {
         match requests {
             1 => self.first,
@@ -55,7 +57,7 @@ impl Patience {
     }
 }
 
-/// A day: nobody waits longer.
+/// The longest limit, a day: nobody waits longer.
 const LONGEST: u32 = 86_400;
 
 #[cfg(test)]

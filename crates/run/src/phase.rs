@@ -1,4 +1,4 @@
-//! How far a run is, for the process that carries a submitted job: `causeway run --report FILE`.
+//! How far a run has got, for the process that carries a submitted job: `causeway run --report FILE`.
 
 use causeway_host::own_file;
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits for the nodes of its sites.
+    /// The run waits for the nodes of its sites.
     Waiting {
-        /// What it last said of each of them.
+        /// What each of the sites said last.
         line: String,
     },
-    /// Its program runs.
+    /// The run's program is running.
     Running {
-        /// Since when, in seconds since 1970.
+        /// Since when it has been running, in seconds since 1970.
         at: u64,
     },
-    /// It has ended before its program began, because a gateway was away: a later run may get further.
+    /// The run has ended before its program began, because a gateway could not be reached: a later run may
+    /// get further.
     Away {
-        /// What it said.
+        /// The run's error message.
         line: String,
     },
 }
@@ -45,8 +46,8 @@ pub fn report(file: Option<&Path>, phase: &Phase) {
     }
 }
 
-/// Writes that the program begins, if a file is given. It is on the disk when this returns: a job that has
-/// begun must not begin again.
+/// Writes that the program begins, if a file is given. This is on the disk when the function returns: a job
+/// that has begun must not begin again.
 ///
 /// # Errors
 /// Those of the file system.

@@ -1,6 +1,6 @@
-//! The steps that every run takes, however its processes start: it asks which sites there are, reserves their
-//! nodes and starts the job; in the end it fetches files and gives the nodes back. In between, `one_mpi` runs
-//! a launcher over all sites, or `own` a command of each site's.
+//! The steps of every run, however its processes start: it asks for the sites, reserves their nodes and
+//! starts the job; in the end it fetches files and gives the nodes back. In between, either `one_mpi` runs
+//! one launcher over all sites, or `own` runs a command at each site.
 
 use super::allocations::{self, Allocations};
 use super::coallocation::{self, Begun, Held};
@@ -14,17 +14,17 @@ use causeway_mpis::preload::unsayable;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// What a run has of the sites' batch systems.
+/// What a run has reserved at the sites' batch systems.
 pub struct Reserved {
-    /// Its allocations, by site.
+    /// The allocations, by site.
     pub allocations: Allocations,
-    /// The job that has got them, if the run asked for them itself.
+    /// The job for which they were obtained, if the run requested them itself.
     begun: Option<Begun>,
 }
 
-/// Asks for these sites, or all, gets the allocations of `--time` or those that the user has made, and
-/// replaces the nodes that the sites list by theirs. `takes_part` says whether the run may use a site. A
-/// launcher that starts nothing gets no nodes.
+/// Asks for these sites (all, if none is named), gets the allocations of `--time` or those that the user has
+/// obtained, and replaces the nodes that the sites list with those of the allocations. `takes_part` decides
+/// whether the run may use a site. A launcher that starts nothing gets no nodes.
 ///
 /// # Errors
 /// Those of [`known_sites`], [`coallocation::begin`] and [`allocations::apply`].
@@ -47,16 +47,16 @@ pub fn reserve(
 
 /// A job that the gateway has started.
 pub struct Job {
-    /// What the gateway has said of it.
+    /// What the gateway has answered about the job.
     pub reply: JobReply,
-    /// Gives its allocations back.
+    /// Dropping this gives the job's allocations back.
     held: Held,
-    /// It lasts as long as this.
+    /// The connection: the job lasts as long as it.
     pub connection: UnixStream,
 }
 
 impl Job {
-    /// Starts the job of a run, unless that has begun with its allocations.
+    /// Starts the job of a run, unless it was started with its allocations.
     ///
     /// # Errors
     /// Those of [`start_job`].
@@ -75,8 +75,8 @@ impl Job {
         })
     }
 
-    /// Fetches the job's files, gives back what it has, and returns the status of the run. What keeps the
-    /// files at nodes are processes of the job, on nodes of its allocations: they end first.
+    /// Fetches the job's files, gives its allocations back, and returns the status of the run. The keepers of
+    /// the files on the nodes are processes of the job, on nodes of its allocations: so these end first.
     ///
     /// # Errors
     /// Those of [`files::fetched`].
@@ -90,7 +90,7 @@ impl Job {
 /// Refuses to run if the loader or a launcher would split the path of this program.
 ///
 /// # Errors
-/// The path, and what is in it.
+/// The path, and what it contains.
 pub fn check_path(own: &Path) -> Result<(), RunError> {
     match unsayable(own) {
         Some(what) => Err(RunError::Unsayable {

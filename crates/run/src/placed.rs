@@ -1,4 +1,4 @@
-//! `causeway run --profile`: a run as a job's profile says, at the sites where its groups are placed.
+//! `causeway run --profile`: a run as a job's profile describes it, at the sites where its groups are placed.
 
 use super::error::RunError;
 use super::groups::Groups;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// The run with what its profile and the profile's placement say; a run without a profile is unchanged.
+/// The run with what its profile and the placement of that profile say; a run without a profile is unchanged.
 ///
 /// # Errors
 /// The profile has mistakes, cannot be placed, or does not say what to run.
@@ -20,7 +20,7 @@ pub fn placed(run: Run) -> Result<Run, RunError> {
         return Ok(run);
     };
     let (profile, placed) = place::for_run(&wanted.file, &wanted.weighing).map_err(failed)?;
-    // Listed nodes are there for any time.
+    // Listed nodes are available for any time.
     let time = profile.seconds.filter(|_| placed.is_of_batch_systems);
     let mut run = with_command(run, profile, &wanted.file)?;
     run.nodes = time.map_or(Nodes::Listed, |seconds| {
@@ -39,7 +39,7 @@ pub fn placed(run: Run) -> Result<Run, RunError> {
 /// Checks what can be checked without the gateway.
 ///
 /// # Errors
-/// Those of [`placed`], but for a placement.
+/// Those of [`placed`], except those of the placement.
 pub fn check(run: &Run, file: &Path) -> Result<(), RunError> {
     let profile = place::read(file).map_err(failed)?;
     with_command(run.clone(), profile, file).map(drop)

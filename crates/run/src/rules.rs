@@ -1,13 +1,13 @@
-//! The user's rules of which algorithm a collective operation gets.
+//! The user's rules about which algorithm a collective operation uses.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Built by mpi/build.sh beside the libraries.
+/// The program that mpi/build.sh builds and puts beside the libraries.
 pub const PROGRAM: &str = "causeway-collectives";
 
-/// Rules of mpi/collectives/select/rules.h, separated by commas.
+/// The variable with the rules of mpi/collectives/select/rules.h, separated by commas.
 pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
 
 /// Why there are no rules.
@@ -18,26 +18,26 @@ pub enum RulesError {
     Program {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// What it says: file, line and reason.
+    /// The program's message: file, line and reason.
     #[error("{0}")]
     Wrong(String),
 }
 
-/// The rules of a file that the user has asked for.
+/// The rules in a file that the user has named.
 ///
 /// # Errors
-/// The place of a rule that is not understood.
+/// A rule is not understood; the error says where it is.
 pub fn asked(own: &Path, file: Option<&Path>) -> Result<Option<String>, RulesError> {
     file.map(|file| rules(own, file)).transpose()
 }
 
-/// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
+/// The rules in a file on one line, in the form of CAUSEWAY_COLLECTIVES_RULES.
 ///
 /// # Errors
-/// The place of a rule that is not understood.
+/// A rule is not understood; the error says where it is.
 pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     let program = own.with_file_name(PROGRAM);
     let mut command = Command::new(&program);
@@ -50,7 +50,7 @@ pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     }
 }
 
-/// Puts the user's own rules first.
+/// Puts the rules from the user's own variable first.
 pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
     let mut all = own.unwrap_or_default();
     if !all.is_empty() && !rules.is_empty() {

@@ -1,5 +1,5 @@
-//! `causeway run --script -- ./driver.sh`: a script, or any other program, that starts MPI by itself, as
-//! often as it likes. The launchers that it finds in PATH are links to this program: each call is
+//! `causeway run --script -- ./driver.sh`: runs a script, or any other program, that starts MPI itself, any
+//! number of times. The launchers that it finds in PATH are links to this program, and each call of one is
 //! `causeway run` with the options of the script's own command line.
 
 use super::allocations::Allocations;
@@ -26,14 +26,15 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Says where the launchers of a script are. The script has it; what its launchers start does not.
+/// The variable with the directory of a script's launchers. The script has it; the processes that its
+/// launchers start do not.
 const VARIABLE: &str = "CAUSEWAY_SCRIPT";
 
-/// The launchers, and beside them the options of each, in a run's directory.
+/// Names in a run's directory: the directory of the launchers and, beside it, the file with their options.
 const LAUNCHERS: &str = "launchers";
 const OPTIONS: &str = "options";
 
-/// What a shell's status is for a command that it does not find.
+/// The status of a shell for a command that it does not find.
 const NOT_FOUND: u8 = 127;
 
 /// Gets the allocations of `--time`, in which all jobs of the script run.
@@ -48,7 +49,7 @@ fn begin(run: &Run) -> Result<Option<Begun>, RunError> {
 /// Runs the script to its end, and returns its status.
 ///
 /// # Errors
-/// It cannot be started, or its directory cannot be made; no allocations are given.
+/// The script cannot be started, its directory cannot be made, or its allocations are not given.
 pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
     let (word, words) = script.split_first().ok_or(RunError::NoCommand)?;
     let begun = begin(run)?;
@@ -63,7 +64,7 @@ pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
         .env(VARIABLE, &launchers)
         .env("PATH", with(&launchers, std::env::var_os("PATH").as_deref()));
     phase::report_running(run.report.as_deref()).map_err(RunError::Report)?;
-    // The jobs are those of its launchers: this process has only that of the allocations.
+    // The jobs belong to the script's launchers: this process only has the job of the allocations.
     let (none, _far_end) = UnixStream::pair().map_err(RunError::Directory)?;
     let job = begun.as_ref().map_or(&none, |begun| &begun.connection);
     let expected = Expected {
@@ -76,9 +77,9 @@ pub fn run(run: &Run, script: &[OsString], own: &Path) -> Result<u8, RunError> {
     Ok(begun.map_or(status, |begun| begun.held.status_after(status)))
 }
 
-/// What each launcher of a script is meant to do: the script's own run, without what applies to the script
-/// alone. A submitted job has begun when its script begins. In the allocations of `--time`, launchers use
-/// those of all its sites, and the script sets how many ranks each job has.
+/// The description of what each launcher of a script runs: the script's own run, without what applies to the
+/// script alone. A submitted job has begun when its script begins. With the allocations of `--time`,
+/// launchers use those of all the run's sites, and the script decides how many ranks each job has.
 fn for_launchers(run: &Run, held: Option<&Allocations>) -> Run {
     let mut each = Run {
         start: Start::Launcher(Vec::new()),
@@ -100,7 +101,7 @@ fn for_launchers(run: &Run, held: Option<&Allocations>) -> Run {
 fn make(own: &Path, directory: &Path, options: &[OsString]) -> io::Result<()> {
     let launchers = directory.join(LAUNCHERS);
     fs::create_dir(&launchers)?;
-    // No word has a zero byte.
+    // No word contains a zero byte.
     let words: Vec<&[u8]> = options.iter().map(|word| word.as_bytes()).collect();
     fs::write(directory.join(OPTIONS), words.join(&0))?;
     USUAL
@@ -117,7 +118,7 @@ fn read_options(launchers: &Path) -> io::Result<Vec<OsString>> {
     Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
-/// PATH with the launchers first.
+/// PATH with the launchers in front.
 fn with(launchers: &Path, path: Option<&OsStr>) -> OsString {
     let mut all = launchers.as_os_str().to_owned();
     if let Some(path) = path {
@@ -127,7 +128,7 @@ fn with(launchers: &Path, path: Option<&OsStr>) -> OsString {
     all
 }
 
-/// PATH without the launchers, wherever a script has put them.
+/// PATH without the launchers, wherever a script has put them in it.
 fn without(launchers: &Path, path: &OsStr) -> OsString {
     let others: Vec<&[u8]> = path
         .as_bytes()
@@ -137,8 +138,8 @@ fn without(launchers: &Path, path: &OsStr) -> OsString {
     OsString::from_vec(others.join(&b':'))
 }
 
-/// The launcher of a script, as which this process was called: its name, the directory of the launchers, and
-/// its words.
+/// The script's launcher under whose name this process was called: its name, the directory of the launchers,
+/// and its words.
 pub fn called_by_name() -> Option<Called> {
     let mut words = std::env::args_os();
     let name = PathBuf::from(words.next()?).file_name()?.to_owned();
@@ -158,7 +159,7 @@ pub struct Called {
     words: Vec<OsString>,
 }
 
-/// Runs the launcher that the script would have found by itself, over the sites.
+/// Runs, over the sites, the launcher that the script would otherwise have found.
 pub fn call(called: &Called) -> ExitCode {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = without(&called.launchers, &path);

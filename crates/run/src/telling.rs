@@ -1,4 +1,4 @@
-//! What a run says of itself before it begins.
+//! What a run prints about itself before it begins.
 
 use super::distribution::Share;
 use super::is_set;
@@ -10,7 +10,7 @@ use causeway_mpis::{environment, versions};
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Names the other of two ways to run over several sites.
+/// Says which of two ways to run over several sites is used, and names the other.
 fn tell_way(launcher: &Launcher, sites: &[String]) {
     if sites.len() > 1 {
         say::error(format_args!(
@@ -77,8 +77,8 @@ pub(super) fn tell(
     ));
 }
 
-/// Options and variables that the launcher does not get, since it would not start processes, or not where
-/// they are wanted.
+/// Names options and variables that the launcher does not get, because with them it would not start the
+/// processes, or not where they are wanted.
 fn tell_replaced(left_out: &[String], variables: &[&str]) {
     let all: Vec<&str> = left_out
         .iter()
@@ -94,7 +94,7 @@ fn tell_replaced(left_out: &[String], variables: &[&str]) {
     }
 }
 
-/// What every run says of itself before it begins.
+/// What every run prints about itself before it begins.
 pub(super) fn tell_before(redirects: bool, typed: &Typed, left_out: &[String], chosen: &Chosen) {
     if redirects {
         tell_way(&typed.launcher, &chosen.names());
@@ -103,7 +103,7 @@ pub(super) fn tell_before(redirects: bool, typed: &Typed, left_out: &[String], c
     tell_full(&chosen.shares);
 }
 
-/// hydra starts more ranks than there are slots without a warning.
+/// Reports that ranks share slots: hydra starts more ranks than there are slots without a warning.
 fn tell_full(shares: &[Share]) {
     let full = |share: &&Share| share.ranks > share.node.slots;
     if shares.iter().any(|share| full(&share)) {

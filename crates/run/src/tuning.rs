@@ -1,10 +1,10 @@
-//! The limits of an MPI for the link that the gateway sees.
+//! An MPI's limits for the link, as the gateway measures it.
 
 use causeway_control::Status;
 use causeway_gateway::lanes::bandwidth_delay_product;
 use causeway_mpis::eager::{Eager, eager_for};
 
-/// The sizes for a job of `ranks`. `None` without a tunnel.
+/// The limits for a job of `ranks`; `None` without a tunnel.
 pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
     let tunnels = status.tunnels.iter();
     let products =
@@ -18,7 +18,7 @@ mod tests {
     use causeway_control::TunnelStatus;
     use causeway_mpis::eager::{HEADER_BYTES, MAX_EAGER_BYTES, MIN_EAGER_BYTES};
 
-    /// Round-trip times in microseconds and rates in bits per second.
+    /// A status with these round-trip times in microseconds and rates in bits per second.
     fn status(links: &[(u32, u64)]) -> Status {
         let tunnel = |(rtt, rate): &(u32, u64)| TunnelStatus {
             streams: 0,

@@ -1,5 +1,5 @@
-//! What the user has typed: a launcher, its options, and programs. If hosts are named by a variable or
-//! programs are in a file, these count as typed.
+//! What the user has typed: a launcher, its options, and programs. Hosts that a variable names, and programs
+//! in a file, count as typed.
 
 use super::directory::RunDirectory;
 use super::distribution::Share;
@@ -22,16 +22,17 @@ use std::process::Command;
 pub struct Typed<'a> {
     /// The launcher's name or path.
     pub word: &'a OsString,
-    /// The words that follow it.
+    /// The words after it.
     pub words: &'a [OsString],
     /// The launcher itself.
     pub launcher: Launcher,
-    /// What it was found to mean.
+    /// What the words mean.
     pub line: CommandLine,
     programs: Option<Programs>,
 }
 
-/// Refuses a program of another MPI than the launcher's: each rank would be a job of its own, and end well.
+/// Refuses a program of another MPI than the launcher's: each rank would be a job by itself, and would end
+/// successfully.
 fn refuse_others(mpi: Mpi, programs: &[OsString]) -> Result<(), RunError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let started = mpi.row().family;
@@ -46,10 +47,10 @@ fn refuse_others(mpi: Mpi, programs: &[OsString]) -> Result<(), RunError> {
 }
 
 impl<'a> Typed<'a> {
-    /// Reads a command line; with `--sites` the user's variables do not name hosts.
+    /// Reads a command line; with `--sites`, hosts in the user's variables do not count.
     ///
     /// # Errors
-    /// No launcher, or a file of programs that cannot be read.
+    /// There is no launcher, or a file of programs that cannot be read.
     pub fn read(command: &'a [OsString], names_sites: bool) -> Result<Typed<'a>, RunError> {
         let (word, words) = command.split_first().ok_or(RunError::NoCommand)?;
         let launcher = Launcher::find(word)?;
@@ -78,21 +79,21 @@ impl<'a> Typed<'a> {
         self.launcher.mpi
     }
 
-    /// Whether Causeway gives the launcher its hosts.
+    /// Whether the choice of hosts is left to Causeway.
     fn leaves_hosts(&self) -> bool {
         !self.line.names_hosts && !self.line.starts_nothing
     }
 
-    /// Writes the host list, if there is to be one.
+    /// Writes the host list, if one is needed.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The list cannot be written.
     pub fn host_file(&self, directory: &RunDirectory, shares: &[Share]) -> Result<Option<PathBuf>, RunError> {
         let written = { self.leaves_hosts() }.then(|| directory.write_hosts(self.mpi(), shares));
         written.transpose().map_err(RunError::Directory)
     }
 
-    /// The user's variables that the launcher is not to see.
+    /// The user's variables that the launcher must not see.
     pub fn replaced(&self) -> Vec<&'static str> {
         let hosts = environment::hosts(self.mpi()).iter();
         let hosts = hosts.filter(|_| self.leaves_hosts());
@@ -100,7 +101,8 @@ impl<'a> Typed<'a> {
         all.filter(|name| is_set(name)).collect()
     }
 
-    /// The words for the launcher, and those of a file in the run's directory if they differ.
+    /// The words for the launcher. If words in a file of programs change, a new file is written in the run's
+    /// directory.
     ///
     /// # Errors
     /// That file cannot be written.
@@ -122,7 +124,8 @@ impl<'a> Typed<'a> {
         Ok(rewritten)
     }
 
-    /// The launcher with these words and variables. What only one site may know is not among these.
+    /// The command that calls the launcher with these words and variables, without what only one site may
+    /// know.
     pub fn command(
         &self,
         extra: Vec<OsString>,
@@ -138,8 +141,8 @@ impl<'a> Typed<'a> {
         command
     }
 
-    /// The other sites at which the launcher is to start something, with all names of their nodes that have
-    /// ranks. If hosts are named by numbers, the launcher chooses.
+    /// The other sites at which the launcher must start something, with all names of their nodes that have
+    /// ranks. If hosts are named by numbers, the launcher chooses, and nothing is expected.
     pub fn expected(&self, own_site: &str, chosen: &Chosen) -> Expected {
         let others = chosen.sites.iter().filter(|site| site.name != own_site);
         let others = others.filter(|_| !self.line.numbers_hosts);

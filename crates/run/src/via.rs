@@ -1,9 +1,10 @@
-//! The way to the site's gateway from another host of the site, such as the node on which a script of
+//! The path to the site's gateway from another host of the site, such as the node on which a script of
 //! `sbatch` runs: ssh forwards the gateway's control socket.
 //!
-//! A gateway with a batch system writes its host and its socket beside its configuration, in a home directory
-//! that the hosts of the site usually share. So the site's own ssh decides who may ask, as on the gateway's
-//! host, and one connection serves the run and all agents of its launcher.
+//! A gateway with a batch system writes the name of its host and the path of its socket to a file beside its
+//! configuration, in a home directory that the hosts of the site usually share. So it is the site's own ssh
+//! that decides who may ask, as it is on the gateway's host, and one connection serves the run and all agents
+//! of its launcher.
 
 use super::directory::RunDirectory;
 use super::error::RunError;
@@ -29,7 +30,7 @@ use std::time::{Duration, Instant};
 const REACHES_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A host that does not answer for a minute is lost.
+/// Options of ssh with which a host that does not answer for a minute counts as lost.
 const KEEP_ALIVE: [&str; 4] = ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"];
 
 /// Where a gateway serves commands.
@@ -39,14 +40,14 @@ struct Whereabouts {
     control: PathBuf,
 }
 
-/// A gateway's file with its whereabouts. Dropping it removes the file.
+/// The file in which a gateway has written where it serves. Dropping this removes the file.
 #[derive(Debug)]
 pub struct Announced {
     file: PathBuf,
     text: Vec<u8>,
 }
 
-/// Writes where a gateway of this host serves, beside its configuration.
+/// Writes where a gateway of this host serves, in a file beside its configuration.
 ///
 /// # Errors
 /// Those of the file system.
@@ -62,24 +63,24 @@ pub fn announce(config: &Path, control: &Path) -> io::Result<Announced> {
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        // Another gateway with this configuration may have written its own since.
+        // Another gateway with this configuration may have replaced the file since.
         if fs::read(&self.file).is_ok_and(|found| found == self.text) {
             let _ = fs::remove_file(&self.file);
         }
     }
 }
 
-/// A forwarded control socket, which lasts as long as this.
+/// A forwarded control socket, which exists for as long as this.
 #[derive(Debug)]
 pub struct Via {
     _ssh: Forwarding,
-    /// What the gateway knows, and its host.
+    /// What the gateway knows, and the name of its host.
     known: Sites,
     host: String,
     _directory: RunDirectory,
 }
 
-/// The ssh that forwards it; it ends when this is dropped.
+/// The ssh process that forwards it; it ends when this is dropped.
 #[derive(Debug)]
 struct Forwarding(Child);
 
@@ -90,8 +91,8 @@ impl Drop for Forwarding {
     }
 }
 
-/// Lets commands of this process look for the gateway where it has announced itself, besides the usual
-/// places.
+/// Lets commands of this process look for the gateway not only in the usual places, but also where it has
+/// announced itself.
 pub fn know() {
     control::know(control::Known {
         here: || noted(|is_here| is_here).map(|there| there.control),
@@ -99,8 +100,8 @@ pub fn know() {
     });
 }
 
-/// Makes commands of this process ask the gateway that has announced itself on another host, if none serves
-/// on this one. `None` if there is no other.
+/// If no gateway serves on this host, makes commands of this process ask the one that has announced itself on
+/// another. `None` if there is none there, either.
 ///
 /// # Errors
 /// ssh does not reach the gateway.
@@ -117,7 +118,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
     let failed = |why: String| RunError::Via(there.host.clone(), there.control.display().to_string(), why);
     let mut ssh = Command::new("ssh");
     ssh.args(words(&there, &socket).map_err(&failed)?);
-    // What it says is the user's to read. Ctrl-C at a terminal is not for it.
+    // ssh's messages are for the user, and Ctrl-C at a terminal must not reach it.
     ssh.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     // SAFETY: prctl is one system call, and so may be made between fork and exec.
     unsafe {
@@ -127,7 +128,7 @@ pub fn open() -> Result<Option<Via>, RunError> {
     tree::spare(&ssh);
     let mut forwarding = Forwarding(ssh);
     wait_for(&mut forwarding.0, &socket).map_err(&failed)?;
-    // ssh listens whether there is a gateway or not.
+    // ssh listens whether or not there is a gateway.
     let known = questions::sites(&socket).map_err(|error| failed(error.to_string()))?;
     control::use_socket(socket);
     Ok(Some(Via {
@@ -139,8 +140,8 @@ pub fn open() -> Result<Option<Via>, RunError> {
 }
 
 impl Via {
-    /// Warns if processes of other sites cannot connect to a launcher on this host, as far as is known:
-    /// gateways let them connect to nodes, and to launchers on their own hosts.
+    /// Warns if, as far as is known, processes of other sites cannot connect to a launcher on this host:
+    /// gateways let them connect to nodes, and to launchers on the gateways' own hosts.
     pub fn warn_of_launcher(&self) {
         let known = &self.known;
         let is_allocated = allocations::own(known).is_some();
@@ -160,7 +161,7 @@ impl Via {
 /// Waits until ssh forwards a socket.
 fn wait_for(ssh: &mut Child, socket: &Path) -> Result<(), String> {
     let until = Instant::now() + REACHES_WITHIN;
-    // Its file is there a moment before it listens.
+    // The socket's file exists a moment before ssh listens.
     while UnixStream::connect(socket).is_err() {
         if let Some(status) = ssh.try_wait().map_err(|error| error.to_string())? {
             return Err(format!("ssh ended with {status}"));
@@ -172,8 +173,8 @@ fn wait_for(ssh: &mut Child, socket: &Path) -> Result<(), String> {
     }
     Ok(())
 }
-/// What the gateway of this user's configuration has announced, if it is on this host, or on another, as
-/// wanted.
+/// What the gateway of this user's configuration has announced, if `wanted` accepts whether its host is this
+/// one.
 fn noted(wanted: impl Fn(bool) -> bool) -> Option<Whereabouts> {
     let file = file_beside(&causeway_host::user_directories::gateway_config().ok()?);
     let found: Whereabouts = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
@@ -184,7 +185,7 @@ fn words(there: &Whereabouts, socket: &Path) -> Result<Vec<OsString>, String> {
     let mut forward = OsString::from(socket);
     forward.push(":");
     forward.push(&there.control);
-    // A colon ends a path there.
+    // A colon would end a path there.
     if forward
         .as_encoded_bytes()
         .iter()
@@ -196,7 +197,7 @@ fn words(there: &Whereabouts, socket: &Path) -> Result<Vec<OsString>, String> {
     }
     let mut words: Vec<OsString> = ["-nNT", "-o", "BatchMode=yes"].map(OsString::from).into();
     words.extend(KEEP_ALIVE.map(OsString::from));
-    // A connection of its own: a shared one would not end with the run.
+    // The run needs a connection of its own: a shared one would not end with the run.
     words.extend(["-S", "none", "-L"].map(OsString::from));
     words.push(forward);
     words.extend(["--", there.host.as_str()].map(OsString::from));

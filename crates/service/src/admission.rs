@@ -1,17 +1,17 @@
-//! Chooses the connection that ends when too many callers have not yet said who they are.
+//! Chooses the connection to close when too many callers have not yet said who they are.
 //!
-//! When no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
-//! slowly each of its connections speaks, and does not push out callers from elsewhere: to do that, it would
-//! have to come from as many origins as there are places. The caller decides what an origin is: an address,
-//! or a network ([`network_of`]).
+//! When no place is left, the origin with the most connections loses its oldest one. So a flood displaces
+//! only itself, however slowly each of its connections sends, and not callers from elsewhere: for that, it
+//! would have to come from as many origins as there are places. The caller decides what an origin is: an
+//! address, or a network ([`network_of`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and
-/// by a key `K`.
+/// Connections by their origins `O`. Each is identified by its age, a number that increases with each new
+/// one, and by a key `K`.
 #[derive(Debug)]
 pub struct Admission<O, K> {
     max: usize,
@@ -20,17 +20,17 @@ pub struct Admission<O, K> {
     origins: HashMap<O, BTreeMap<u64, K>>,
 }
 
-/// Which of the two bounds has been reached.
+/// Which of the two limits has been reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Places of one origin.
+    /// The limit of one origin.
     OfOne,
-    /// All places.
+    /// The limit of all origins together.
     OfAll,
 }
 
 impl<O: Eq + Hash, K: Copy> Admission<O, K> {
-    /// Makes an admission with `max` places in all and `max_of_one` for one origin; at least one each.
+    /// Makes an admission with `max` places in all and `max_of_one` for one origin; both are at least one.
     pub fn new(max: usize, max_of_one: usize) -> Admission<O, K> {
         Admission {
             max: max.max(1),
@@ -40,14 +40,14 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
         }
     }
 
-    /// The connection that has to go before one more of this origin is taken, and why.
+    /// The connection that must be closed before another one of this origin is admitted, and why.
     pub fn one_too_many(&self, origin: &O) -> Option<(Bound, K)> {
         let own = self.origins.get(origin);
         let own = own.filter(|own| own.len() >= self.max_of_one);
         let (bound, crowded) = own.map(|own| (Bound::OfOne, own)).or_else(|| {
             let full = self.present >= self.max;
             let origins = self.origins.values().filter(|_| full);
-            // Of two equally large ones, the one that has waited longer.
+            // Of two equally large origins, the one with the older connection loses it.
             let largest = origins.max_by_key(|one| (one.len(), Reverse(one.keys().next().copied())));
             largest.map(|largest| (Bound::OfAll, largest))
         })?;
@@ -60,7 +60,7 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
         self.present += usize::from(ages.insert(age, key).is_none());
     }
 
-    /// Frees a place; does nothing where it is not taken.
+    /// Frees a place; does nothing if it is not taken.
     pub fn leave(&mut self, origin: &O, age: u64) {
         let Some(ages) = self.origins.get_mut(origin) else {
             return;
@@ -83,7 +83,7 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
     }
 }
 
-/// The part of an address that one origin has: whoever has one address of IPv6 has 2^64 of them (RFC 4291,
+/// The part of an address that one origin has: whoever has one IPv6 address has 2^64 of them (RFC 4291,
 /// section 2.5.1).
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -100,7 +100,7 @@ mod tests {
         [10, 0, 0, host].into()
     }
 
-    /// Admits one as a server does; returns which had to go.
+    /// Admits a connection as a server does; returns which one had to be closed.
     fn come(admission: &mut Admission<IpAddr, u64>, host: u8, age: u64) -> Option<u64> {
         let ends = admission.one_too_many(&from(host)).map(|(_, key)| key);
         if let Some(age) = ends {
@@ -120,7 +120,7 @@ mod tests {
         for age in 11..1000 {
             assert_eq!(come(&mut admission, 2, age), Some(age - 9));
         }
-        // A third finds room as well.
+        // A third origin finds a place, too.
         assert_eq!(come(&mut admission, 3, 1000), Some(991));
         assert_eq!(admission.present(), 10);
     }

@@ -1,7 +1,7 @@
-//! Writes lines on standard error from a bounded queue, in a thread of its own. So a stalled reader (a pager,
-//! a full pipe, a network file system) blocks nobody who writes a line. A line that finds no room is dropped
-//! and counted, and the log says so in its place. If no thread can be started, as under a limit on memory, a
-//! line is written at once if nobody has to wait for that.
+//! Writes lines to standard error from a bounded queue, in a separate thread. So a stalled reader (a pager, a
+//! full pipe, a network file system) blocks nobody who writes a line. A line that finds no room is dropped
+//! and counted, and the log says so at that place. If no thread can be started, as under a limit on memory, a
+//! line is written at once, provided that nobody has to wait for it.
 
 use causeway_wire::shown::Line;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,18 +13,18 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The most bytes of lines that wait: some seconds' worth at one line in a millisecond, which is more than
-/// any gateway has written.
+/// Most bytes of lines that may wait: enough for some seconds at one line in a millisecond, which is more
+/// than any gateway has written.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Longest line: names and reasons come from elsewhere.
 const LINE_BYTES: usize = 4095;
 
-/// Lines to one place. Clones go to the same.
+/// Lines that are written to one place. Clones write to the same place.
 #[derive(Clone)]
 pub struct Lines {
     queue: Arc<Queue>,
-    /// Writes a line if that takes no time; false where it would.
+    /// Writes a line if that needs no wait; returns whether it did.
     at_once: fn(&str) -> bool,
 }
 
@@ -38,21 +38,21 @@ struct State {
     waiting: VecDeque<String>,
     bytes: usize,
     dropped: u64,
-    /// A line is being written.
+    /// Whether a line is being written.
     writing: bool,
-    /// No thread writes any more.
+    /// Whether no thread writes any more.
     closed: bool,
 }
 
 impl Lines {
-    /// Lines that go to standard error. All of a process share one thread, which is started here.
+    /// Lines for standard error. All lines of a process share one thread, which this starts.
     pub fn stderr() -> &'static Lines {
         static STDERR: OnceLock<Lines> = OnceLock::new();
-        // Not eprintln!, which panics where stderr cannot be written: a full disk must end nothing.
+        // Not eprintln!, which panics if standard error cannot be written: a full disk must end nothing.
         STDERR.get_or_init(|| Lines::begin(io::stderr(), start, |line| write_at_once(line, 0)))
     }
 
-    /// Lines that go to `writer`.
+    /// Lines for `writer`.
     pub fn to(writer: impl Write + Send + 'static) -> Lines {
         Lines::begin(writer, start, |_| false)
     }
@@ -77,7 +77,7 @@ impl Lines {
     }
 
     /// Writes one line to standard error without the thread that writes the others, which may no longer work.
-    /// Waits for a reader for 200 ms at most.
+    /// Waits 200 ms at most for a reader.
     pub fn say_at_once(text: impl Display) {
         write_at_once(&as_line(text), 200);
     }
@@ -87,7 +87,7 @@ impl Lines {
         let line = as_line(text);
         let mut state = self.queue.lock();
         if state.closed {
-            // Silence is better than waiting.
+            // Losing a line is better than waiting.
             state.dropped += u64::from(!(self.at_once)(&line));
             return;
         }
@@ -103,8 +103,8 @@ impl Lines {
         self.queue.changed.notify_all();
     }
 
-    /// Waits until all lines are written, but no longer than `longest`, and returns whether they are. Call it
-    /// before the process ends or executes another program, because its threads end then.
+    /// Waits until all lines are written, but no longer than `longest`, and returns whether they are. It must
+    /// be called before the process ends or executes another program, because the process's threads end then.
     pub fn flush(&self, longest: Duration) -> bool {
         let deadline = Instant::now() + longest;
         let mut state = self.queue.lock();
@@ -132,7 +132,7 @@ impl State {
         self.waiting.is_empty() && !self.writing && (self.dropped == 0 || self.closed)
     }
 
-    /// The next line to write; the note on the lines that were dropped last comes last.
+    /// The next line to write; a note about lines that were dropped at the end comes last.
     fn next(&mut self) -> Option<String> {
         if let Some(line) = self.waiting.pop_front() {
             self.bytes -= line.len();
@@ -142,8 +142,8 @@ impl State {
     }
 }
 
-/// Writes a line to standard error, without a thread, if there is room for it within `milliseconds`. A line
-/// is not longer than what a pipe takes whole once it takes anything (PIPE_BUF, pipe(7)).
+/// Writes a line to standard error, without a thread, if there is room for it within `milliseconds`. No line
+/// is longer than what a pipe accepts as a whole once it accepts anything (PIPE_BUF, pipe(7)).
 fn write_at_once(line: &str, milliseconds: u8) -> bool {
     let stderr = io::stderr();
     let mut ready = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
@@ -176,7 +176,7 @@ impl Queue {
             };
             state.writing = true;
             drop(state);
-            // There is nobody to tell when it cannot be written.
+            // If the line cannot be written, there is nobody to tell.
             let _ = writer.write_all(line.as_bytes());
             state = self.lock();
             state.writing = false;
@@ -185,8 +185,8 @@ impl Queue {
     }
 }
 
-/// Starts a thread that takes no signals: other threads wait for them, and a signal that no thread blocked
-/// would end the process here.
+/// Starts a thread that gets no signals: other threads wait for them, and a signal that this thread did not
+/// block would end the process.
 fn start(body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     let mut before = SigSet::empty();
     nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, PipeReader, pipe};
 
-    /// The machine may be busy with other tests.
+    /// How long to wait: the machine may be busy with other tests.
     const DEADLINE: Duration = Duration::from_secs(20);
 
     fn lines() -> (Lines, BufReader<PipeReader>) {
@@ -229,14 +229,14 @@ mod tests {
     fn a_reader_that_stands_still_stops_nobody_and_is_told_what_it_missed() {
         let (lines, mut reader) = lines();
         let long = "x".repeat(LINE_BYTES);
-        // More than the queue and the pipe hold.
+        // More than the queue and the pipe have room for.
         let said = 3 * WAITING_BYTES / LINE_BYTES;
         for _ in 0..said {
             lines.say(&long);
         }
         assert!(!lines.flush(Duration::ZERO), "nobody has read");
-        // The thread writes meanwhile, so that lines may find room again between those that do not: each gap
-        // is told in its place.
+        // The thread writes meanwhile, so that after a dropped line others may find room again: each gap is
+        // reported at its place.
         let (mut seen, mut dropped) = (0, 0);
         while seen + dropped < said {
             let line = next(&mut reader);

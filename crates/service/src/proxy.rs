@@ -1,5 +1,5 @@
-//! A way out through a web proxy, by HTTP's CONNECT (RFC 9110, section 9.3.6), for sites whose firewall lets
-//! nothing else through.
+//! Connects through a web proxy, with HTTP's CONNECT (RFC 9110, section 9.3.6), for sites whose firewall lets
+//! nothing else out.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,13 +17,13 @@ const MOST_SHOWN: usize = 200;
 /// A web proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Its address, `HOST:PORT`.
+    /// The proxy's address, `HOST:PORT`.
     address: String,
-    /// `user:password`, as a header has it.
+    /// `user:password`, in the form that a header has.
     credentials: Option<String>,
 }
 
-/// Names the address alone: a reader of the configuration need not see the password.
+/// Shows the address alone: whoever reads the configuration need not see the password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Proxy({})", self.address)
@@ -37,10 +37,10 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Reads `http://HOST:PORT`; the scheme may be left out.
+    /// Reads `http://HOST:PORT`; the scheme may be omitted.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// The text is not valid; the error says why, for people.
     pub fn parse(text: &str) -> Result<Proxy, &'static str> {
         let address = text.strip_prefix("http://").unwrap_or(text);
         let address = address.strip_suffix('/').unwrap_or(address);
@@ -64,7 +64,7 @@ impl Proxy {
         })
     }
 
-    /// The same with `user:password`.
+    /// The same proxy with `user:password`.
     #[must_use]
     pub fn with_credentials(self, credentials: &str) -> Proxy {
         Proxy {
@@ -73,10 +73,10 @@ impl Proxy {
         }
     }
 
-    /// Connects through it to `HOST:PORT`. Blocks.
+    /// Connects to `HOST:PORT` through the proxy. Blocks.
     ///
     /// # Errors
-    /// The proxy is not reached, refuses, or takes longer than `within`.
+    /// The proxy cannot be reached, refuses, or takes longer than `within`.
     pub fn connect(&self, target: &str, within: Duration) -> io::Result<TcpStream> {
         let until = Instant::now() + within;
         let through = |error: Error| Error::new(error.kind(), format!("proxy {}: {error}", self.address));
@@ -86,8 +86,8 @@ impl Proxy {
             stream.write_all(&self.request(target))?;
             let mut head = Vec::new();
             while !is_whole(&head) {
-                // Byte by byte: where a proxy breaks the rule that nothing follows before this end has
-                // spoken, nothing of that is taken for the head.
+                // The answer is read byte by byte: nothing should follow its head before this end has sent
+                // something, but if a proxy breaks that rule, none of it is mistaken for the head.
                 let mut byte = [0];
                 stream.set_read_timeout(Some(left(until)?))?;
                 if head.len() == MOST_HEAD_BYTES || stream.read(&mut byte)? == 0 {
@@ -140,7 +140,7 @@ fn is_whole(head: &[u8]) -> bool {
     head.ends_with(b"\r\n\r\n") || head.ends_with(b"\n\n")
 }
 
-/// Whether the head of an answer says that the connection is made.
+/// Checks whether the head of an answer says that the connection is made.
 fn judge(head: &[u8]) -> io::Result<()> {
     let text = String::from_utf8_lossy(head);
     let line = text.lines().next().unwrap_or_default();

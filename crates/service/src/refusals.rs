@@ -1,26 +1,26 @@
-//! Decides which refusals are logged: the first of each kind and origin, and from then on one an hour with
-//! the number of those left out. If there are more origins than are remembered, each kind has a line a minute
-//! for all others together. So memory and log are bounded, and neither falls silent for good.
+//! Decides which refusals are logged: the first of each kind and origin, and from then on one an hour, with
+//! the number of those omitted. If there are more origins than are remembered, each kind gets a line a minute
+//! for all other origins together. So memory and log are bounded, and neither kind of line stops for good.
 //!
-//! No clock: the time is an argument. Totals are for the caller to count.
+//! There is no clock here: the time is an argument. The caller counts the totals.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Kinds and origins that are remembered at once. A site has some tens of hosts that are refused by mistake;
-/// a scan has any number.
+/// Most kinds and origins that are remembered at once. A site has some tens of hosts that are refused by
+/// mistake; a scan has any number.
 const REMEMBERED: usize = 1024;
 
-/// Between two lines of one origin: today's log still shows that it goes on.
+/// The time between two lines about one origin: so today's log still shows that the refusals continue.
 const ORIGIN_EVERY: Duration = Duration::from_secs(3600);
 
-/// Between two lines of a kind for the origins that are not remembered.
+/// The time between two lines about a kind for the origins that are not remembered.
 const OTHERS_EVERY: Duration = Duration::from_secs(60);
 
-/// Between two searches for origins that can be forgotten, while there is no room.
+/// The time between two searches for origins that can be forgotten, while there is no room.
 const CLEAN_EVERY: Duration = Duration::from_secs(60);
 
-/// Longest kind and longest origin that are told apart: others may choose both.
+/// Longest kind and longest origin that are compared in full: others may choose both.
 const NAME_BYTES: usize = 256;
 
 /// See the module.
@@ -37,12 +37,12 @@ struct Said {
     left_out: u64,
 }
 
-/// A refusal to be logged.
+/// A refusal that must be logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToSay {
-    /// Refusals of the same kind and origin since the last line.
+    /// How many refusals of the same kind and origin there were since the last line.
     pub left_out: u64,
-    /// These are of origins that are not told apart.
+    /// Whether the refusals are those of origins that are not remembered.
     pub of_others: bool,
 }
 
@@ -61,9 +61,9 @@ impl std::fmt::Display for ToSay {
 }
 
 impl Refusals {
-    /// Counts a refusal; returns what is to be logged of it, if anything. An origin is what the refused party
-    /// cannot choose at will: an address that it has, or the name that its certificate proves. A party that
-    /// could name any would use up the places of all others.
+    /// Counts a refusal; returns what must be logged about it, if anything. An origin must be something that
+    /// the refused party cannot choose at will: the address that it has, or the name that its certificate
+    /// proves. A party that could give any name would use up the places of all others.
     pub fn count(&mut self, kind: &str, origin: &str, now: Instant) -> Option<ToSay> {
         let key = (cut(kind), cut(origin));
         let is_known = self.origins.contains_key(&key);
@@ -74,7 +74,7 @@ impl Refusals {
                 of_others: false,
             });
         }
-        // There are some tens of kinds; should there be more, the last have one line together.
+        // There are some tens of kinds; if there were more, the last ones would share a line.
         let kind = match self.others.len() < REMEMBERED || self.others.contains_key(&key.0) {
             true => key.0,
             false => String::new(),
@@ -86,8 +86,7 @@ impl Refusals {
         })
     }
 
-    /// Whether one more origin can be remembered. It forgets origins whose next refusal would be a line
-    /// anyway.
+    /// Whether another origin can be remembered. Forgets origins whose next refusal would be logged anyway.
     fn has_room(&mut self, now: Instant) -> bool {
         let was_cleaned = |at: Instant| now.saturating_duration_since(at) < CLEAN_EVERY;
         if self.origins.len() >= REMEMBERED && !self.cleaned.is_some_and(was_cleaned) {
@@ -99,7 +98,7 @@ impl Refusals {
     }
 }
 
-/// Returns how many were left out before this one, if it is to be logged.
+/// Returns how many refusals were omitted before this one, if it must be logged.
 fn take<K: Eq + std::hash::Hash>(
     all: &mut HashMap<K, Said>,
     key: K,
@@ -161,7 +160,7 @@ mod tests {
         );
         let later = count("preface", 501, SECOND + OTHERS_EVERY).unwrap();
         assert_eq!((later.left_out, later.of_others), (499, true));
-        // Room again once the scan is an hour away.
+        // There is room again once the scan is an hour ago.
         let after = ORIGIN_EVERY + CLEAN_EVERY + SECOND;
         assert!(!count("preface", 502, after).unwrap().of_others);
         assert!(refusals.origins.len() < REMEMBERED);

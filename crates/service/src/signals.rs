@@ -1,13 +1,14 @@
-//! Which signals a program takes.
+//! Which signals a program heeds.
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Returns these signals, without SIGHUP if this process is to ignore it, as under `nohup`. A process that
-/// blocks a signal to read it gets it even so, because the kernel keeps what is blocked.
+/// Returns these signals, without SIGHUP if this process was started to ignore it, as under `nohup`. A
+/// process that blocks a signal in order to read it would receive it nevertheless, because the kernel keeps
+/// blocked signals.
 ///
-/// SIGINT and SIGQUIT are taken even if a shell without job control makes what it starts in the background
-/// ignore them (POSIX.1-2017, Shell Command Language, 2.11): MPIs' launchers do so, and whoever sends them to
-/// one process means it.
+/// SIGINT and SIGQUIT are heeded even if a shell without job control makes the commands that it starts in the
+/// background ignore them (POSIX.1-2017, Shell Command Language, 2.11): MPIs' launchers do so, too, and
+/// whoever sends them to one process means it.
 pub fn heeded(signals: &[Signal]) -> SigSet {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let hangs_up = !ignores_hang_ups(&status);
@@ -15,7 +16,7 @@ pub fn heeded(signals: &[Signal]) -> SigSet {
     signals.iter().copied().filter(heeded).collect()
 }
 
-/// Whether /proc/PID/status says so: its signals have the first one in the lowest bit.
+/// Whether /proc/PID/status says that SIGHUP is ignored: the first signal is the lowest bit there.
 fn ignores_hang_ups(status: &str) -> bool {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());

@@ -1,11 +1,11 @@
-//! accept(): takes the preface off a connection that the own site's gateway delivers, before the application
-//! sees it, and finds out who is really there.
+//! accept(): removes the preface from a connection that the own site's gateway delivers, before the
+//! application sees it, and finds out who is really at the other end.
 //!
 //! A delivery proves that it belongs to this job, and is answered with a proof of ours: only then does the
-//! gateway send what the other end has sent. A connection from where deliveries come from, with nothing to
-//! read yet, may be anybody's on that host. A non-blocking listener sets it aside, and no call waits for it.
-//! A blocking one may have been polled, so that its program expects a connection: it waits ever less for
-//! silent ones, and then hands them out as native. Connections from anywhere else are left alone, byte for
+//! gateway send what the other end has sent. A connection from the gateway's host that has sent nothing yet
+//! may belong to anybody there. A non-blocking listener sets it aside, and no call waits for it. A blocking
+//! listener may have been polled, so that its program expects a connection: it waits for silent ones, less
+//! each time, and then hands them out as native. Connections from anywhere else are left alone, byte for
 //! byte.
 
 use crate::address::{self, Sockaddr};
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// What to do with an accepted socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// Hand it out with the address the kernel gave.
+    /// Hand it out with the address that the kernel gave.
     Native,
     /// Hand it out with this address.
     From(Sockaddr),
@@ -33,25 +33,26 @@ pub enum Accepted {
     Dropped,
 }
 
-/// What a call of accept() is to do next.
+/// What a call of accept() must do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Ask the kernel.
     Kernel,
     /// Hand out this socket, with this address.
     Socket(c_int, Sockaddr),
-    /// Report an aborted connection: the one that there was is closed, and a wait for the next could last for
-    /// ever.
+    /// Report an aborted connection: the connection that existed is closed, and waiting for the next could
+    /// take for ever.
     Aborted,
 }
 
-/// How long a blocking listener waits for a preface. The gateway's host may be busy; a peer silent for this
-/// long, or until it closes, was no gateway, and the next one gets half of that. A delivery doubles it again.
+/// How long a blocking listener waits for a preface. The gateway's host may be busy; a peer that is silent
+/// for this long, or until it closes, was not the gateway, and the next one gets half as long. A delivery
+/// doubles the time again.
 static PATIENCE_MS: AtomicU64 = AtomicU64::new(LONGEST_MS);
 const LONGEST_MS: u64 = 5000;
 const SHORTEST_MS: u64 = 20;
 
-/// Judges a socket that accept() on `listener` has just returned. `peer` is its peer as the kernel knows it.
+/// Judges a socket that accept() on `listener` has just returned. `peer` is the peer that the kernel reports.
 pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepted {
     let Some(peer) = peer.filter(|peer| address::is_of_network(*peer)) else {
         return Accepted::Native;
@@ -76,7 +77,8 @@ pub fn accepted(listener: c_int, fd: c_int, peer: Option<SocketAddr>) -> Accepte
     Accepted::Dropped
 }
 
-/// Waits for a preface, for a blocking listener. What has none, or has ended, is handed out as native.
+/// Waits for a preface, for a blocking listener. A connection that sends none, or has ended, is handed out as
+/// native.
 fn wait(context: &Context, fd: c_int, peer: SocketAddr) -> Accepted {
     let patience = PATIENCE_MS.load(Ordering::Relaxed);
     let deadline = Instant::now() + Duration::from_millis(patience);
@@ -98,15 +100,15 @@ fn patience_after(judged: &Result<SocketAddr, Refusal>, patience_ms: u64) -> u64
     match judged {
         Ok(_) => (patience_ms * 2).min(LONGEST_MS),
         Err(Refusal::Silent | Refusal::Ended) => (patience_ms / 2).max(SHORTEST_MS),
-        // Anybody can send what is no delivery.
+        // Anybody can send something that is not a delivery.
         Err(_) => patience_ms,
     }
 }
 
-/// Whether a call of accept() gets one of the connections that were set aside, or is to ask the kernel.
-/// `has_dropped` says whether it has closed or set aside one before.
+/// Decides whether a call of accept() gets one of the connections that were set aside, or must ask the
+/// kernel. `has_dropped` says whether the call has already closed one, or set one aside.
 pub fn next(listener: c_int, has_dropped: bool, flags: c_int) -> Next {
-    // If nothing is set aside, no gateway need be asked which site this is.
+    // If nothing is set aside, there is no need to ask any gateway which site this is.
     let context = if aside::is_empty() {
         None
     } else {
@@ -126,7 +128,7 @@ pub fn next(listener: c_int, has_dropped: bool, flags: c_int) -> Next {
     Next::Kernel
 }
 
-/// Checks again a connection that was set aside.
+/// Checks a connection again that was set aside.
 fn look(context: &Context, fd: c_int, is_late: bool) -> Look<(c_int, Sockaddr)> {
     let Ok(peer) = sys::peer_name(fd) else {
         sys::close(fd);
@@ -159,7 +161,7 @@ fn act_on(context: &Context, fd: c_int, peer: SocketAddr, judged: Result<SocketA
         }
         Err(Refusal::NotAPreface) => natively(context, peer),
         Err(refusal) => {
-            // The gateway gave the attempt up: nothing is wrong here.
+            // The gateway has given the attempt up: nothing is wrong here.
             if refusal != Refusal::Ended {
                 let which = context
                     .here
@@ -180,7 +182,7 @@ fn natively(context: &Context, peer: SocketAddr) -> Accepted {
     shown.map_or(Accepted::Native, Accepted::From)
 }
 
-/// Reads the preface, if it is there, and answers it.
+/// Reads the preface, if it has come, and answers it.
 fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
     let claim = read_preface(fd)?;
     let preface = claim
@@ -193,20 +195,20 @@ fn judge(context: &Context, fd: c_int, peer: SocketAddr) -> Result<SocketAddr, R
     if !context.takes_deliveries() {
         return Err(Refusal::NoRank);
     }
-    // Nothing was sent yet, so it fits.
+    // Nothing was sent before, so the answer fits into the buffer.
     match sys::send(fd, &claim.answer(Sender::Process, &context.token)) {
         Ok(causeway_wire::preface::ANSWER_BYTES) => Ok(source),
         _ => Err(Refusal::Ended),
     }
 }
 
-/// The true source, as the socket shows it.
+/// The true source, in the form that the socket shows.
 fn shown_source(preface: &Preface, peer: SocketAddr) -> Result<SocketAddr, Refusal> {
     address::in_family_of(preface.source, peer).ok_or(Refusal::OtherFamily)
 }
 
-/// Whether the gateway has connected to this socket. Somebody who gets a delivery in place of a process could
-/// pass the preface on to it, and its answer back.
+/// Whether it was this socket to which the gateway connected. A process that gets a delivery meant for
+/// another one could pass the preface on to that one, and pass its answer back.
 fn is_for(context: &Context, preface: &Preface, fd: c_int) -> bool {
     let destination = context.real(preface.destination).unwrap_or(preface.destination);
     sys::local_name(fd).is_ok_and(|own| {
@@ -219,29 +221,29 @@ fn now_ms() -> u64 {
     sys::monotonic_ms()
 }
 
-/// Why a delivered connection is not handed out as one.
+/// Why a delivered connection is not handed out as a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Refusal {
-    /// The connection is another process's of the gateway's host, and native. Nothing was taken from the
+    /// The connection is native, from another process of the gateway's host. Nothing was read from the
     /// stream.
     NotAPreface,
-    /// The preface is not there, or not all of it.
+    /// The preface has not come, or not all of it.
     Silent,
-    /// Closed or reset before the preface was complete.
+    /// The connection was closed or reset before the preface was complete.
     Ended,
-    /// The preface was not there in time.
+    /// The preface did not come in time.
     Late,
-    /// It starts like a preface, but is none.
+    /// The bytes begin like a preface, but are not one.
     Broken(String),
     /// The token is not this job's.
     OtherJob,
-    /// The source is an IPv6 address and this an IPv4 socket.
+    /// The source is an IPv6 address, but this is an IPv4 socket.
     OtherFamily,
-    /// The gateway has sent it elsewhere.
+    /// The gateway has sent the connection to another address.
     ForAnother(SocketAddr),
-    /// Each site has an MPI of its own, and this process is no rank.
+    /// Each site has an MPI of its own, and this process is not a rank.
     NoRank,
-    /// The kernel failed to read it.
+    /// The kernel failed to read the preface.
     Unreadable(Errno),
 }
 
@@ -269,8 +271,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Takes exactly the preface off the stream. It only peeks until the preface is complete, so that a stream
-/// without one stays whole.
+/// Reads exactly the preface from the stream. It only peeks until the preface is complete, so that a stream
+/// without one remains whole.
 fn read_preface(fd: c_int) -> Result<Claim, Refusal> {
     let mut bytes = [0; MAX_BYTES];
     let have = match sys::peek(fd, &mut bytes) {
@@ -281,13 +283,13 @@ fn read_preface(fd: c_int) -> Result<Claim, Refusal> {
     };
     match decode(&bytes[..have])? {
         Decoded::Complete { claim, length } => {
-            // A wait for the rest of it is over.
+            // Any wait for the rest of the preface is over.
             let _ = sys::set_option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1);
             take(fd, &mut bytes[..length]).map(|()| claim)
         }
         Decoded::Question { .. } => Err(Refusal::Broken("it is a question".to_owned())),
         Decoded::Incomplete { needed } => {
-            // So that poll() waits for the rest of what was peeked at.
+            // With this, poll() waits for more than the bytes that were peeked at.
             let _ = sys::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, needed as c_int);
             let ended = sys::peek(fd, &mut bytes) == Ok(have) && sys::has_ended(fd);
             Err(if ended { Refusal::Ended } else { Refusal::Silent })
@@ -302,7 +304,7 @@ fn decode(bytes: &[u8]) -> Result<Decoded, Refusal> {
     })
 }
 
-/// Takes bytes that have been peeked at off the stream.
+/// Reads bytes from the stream that were peeked at.
 fn take(fd: c_int, bytes: &mut [u8]) -> Result<(), Refusal> {
     let mut have = 0;
     while have < bytes.len() {

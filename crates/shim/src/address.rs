@@ -1,6 +1,6 @@
-//! Socket addresses between C's bytes and Rust's types, without pointers.
+//! Socket addresses: converts between C's bytes and Rust's types, without pointers.
 //!
-//! IPv4-mapped IPv6 addresses are left as they are: which form to show depends on the socket, not the
+//! IPv4-mapped IPv6 addresses are left unchanged: which form to show depends on the socket, not on the
 //! address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub const V4_BYTES: usize = 16;
 /// Size of `sockaddr_in6`.
 pub const V6_BYTES: usize = 28;
-/// The kernel takes a `sockaddr_in6` without its scope (RFC 2133 had none).
+/// The size that the kernel accepts of a `sockaddr_in6` without its scope (RFC 2133 had none).
 const V6_BYTES_WITHOUT_SCOPE: usize = 24;
 
 /// An address in the bytes of `sockaddr_in` or `sockaddr_in6`.
@@ -20,7 +20,7 @@ pub struct Sockaddr {
 }
 
 impl Sockaddr {
-    /// Returns the bytes to hand to the kernel or to copy to the caller.
+    /// Returns the bytes to pass to the kernel or to copy to the caller.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -45,12 +45,12 @@ impl From<SocketAddr> for Sockaddr {
     }
 }
 
-/// The family a `sockaddr` claims, if there are bytes enough for one.
+/// The family that a `sockaddr` claims, if it has enough bytes for one.
 pub fn family(bytes: &[u8]) -> Option<libc::c_int> {
     Some(u16::from_ne_bytes([*bytes.first()?, *bytes.get(1)?]).into())
 }
 
-/// Reads `sockaddr_in` or `sockaddr_in6`; `None` for other families and for too few bytes.
+/// Reads `sockaddr_in` or `sockaddr_in6`; `None` for other families, and if there are too few bytes.
 pub fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     let family = family(bytes)?;
     let ip: IpAddr = if family == libc::AF_INET && bytes.len() >= V4_BYTES {
@@ -63,7 +63,7 @@ pub fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_be_bytes([bytes[2], bytes[3]])))
 }
 
-/// The address as a socket of the family of `like` shows it; `None` where that family cannot.
+/// The address in the form that a socket of the family of `like` shows; `None` if that family cannot show it.
 pub fn in_family_of(address: SocketAddr, like: SocketAddr) -> Option<SocketAddr> {
     let ip = match (address.ip().to_canonical(), like.ip()) {
         (IpAddr::V4(ip), IpAddr::V6(_)) => ip.to_ipv6_mapped().into(),
@@ -73,13 +73,13 @@ pub fn in_family_of(address: SocketAddr, like: SocketAddr) -> Option<SocketAddr>
     Some(SocketAddr::new(ip, address.port()))
 }
 
-/// Whether an address is one of a network: loopback and "any" are the same at every site.
+/// Whether an address belongs to a network: loopback and "any" are the same at every site.
 pub fn is_of_network(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     !ip.is_loopback() && !ip.is_unspecified()
 }
 
-/// Whether the address is an IPv4-mapped IPv6 one.
+/// Whether an address is an IPv4-mapped IPv6 address.
 pub fn is_mapped(address: SocketAddr) -> bool {
     address.is_ipv6() && address.ip().to_canonical().is_ipv4()
 }

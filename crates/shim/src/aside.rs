@@ -1,19 +1,19 @@
-//! Connections from the gateway's host that have not said yet what they are: set aside, so that nobody waits
-//! for them in accept().
+//! Connections from the gateway's host that have not yet shown what they are: they are set aside, so that
+//! nobody waits for them in accept().
 //!
-//! Any user of that host can open one and stay silent. A real delivery brings its preface, or the gateway
-//! connects once more so that the listener is checked again. No lock and no memory of its own, for the
-//! reasons that `table` gives: each slot has one owner at a time, which has changed its state.
+//! Any user of that host can open one and send nothing. A real delivery brings its preface, or the gateway
+//! connects once more, so that the listener is checked again. There is no lock and no allocated memory, for
+//! the reasons that `table` gives: each slot has one owner at a time, the one that has changed its state.
 
 use crate::sys;
 use libc::c_int;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Connections of a process at a time; with one more, the oldest goes.
+/// Most connections of a process that are set aside; for one more, the oldest is closed.
 const SLOT_COUNT: usize = 64;
 
-/// How long one may stay silent. A gateway on a busy host connects, and gets its turn much later. A wrong
-/// guess ends a job; one that waits costs a slot, which others take from it.
+/// How long a connection may stay silent. A gateway on a busy host may connect long before it can send. A
+/// wrong guess ends a job, whereas a connection that waits only costs a slot, which others can take from it.
 pub const PATIENCE_MS: u64 = 30_000;
 
 const FREE: u32 = 0;
@@ -22,15 +22,15 @@ const TAKEN: u32 = 2;
 
 struct Slot {
     state: AtomicU32,
-    /// The socket, and its cookie: it may be closed behind our back.
+    /// The socket, and its cookie: the program may close it without our knowledge.
     fd: AtomicI32,
     cookie: AtomicU64,
     /// The listener's cookie.
     listener: AtomicU64,
-    /// A child of fork has the parent's slots, which are not its own to hand out.
+    /// The process that has set it aside: a child of fork has the parent's slots, but must not hand them out.
     process: AtomicU32,
     since_ms: AtomicU64,
-    /// Its number among all that were set aside: some come within one millisecond.
+    /// The connection's number among all that were set aside: several may come within a millisecond.
     number: AtomicU64,
 }
 
@@ -48,16 +48,16 @@ static SLOTS: [Slot; SLOT_COUNT] = [const {
     }
 }; SLOT_COUNT];
 
-/// How many slots are not free: mostly none, and to check costs a load.
+/// How many slots are not free: usually none, and checking this costs one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What becomes of a connection that was checked.
+/// How a check of a connection that was set aside has ended.
 pub enum Look<T> {
-    /// It stays aside.
+    /// The connection stays set aside.
     Stays,
-    /// It has been closed.
+    /// The connection has been closed.
     Gone,
-    /// It is handed out.
+    /// The connection is handed out.
     Found(T),
 }
 
@@ -74,13 +74,14 @@ impl Slot {
         COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether the socket is still the one that was set aside, in this process. For the owner of the slot.
+    /// Whether the socket is still the one that this process has set aside. Only the owner of the slot may
+    /// call this.
     fn is_own(&self) -> bool {
         sys::cookie(self.fd.load(Ordering::Relaxed)) == Ok(self.cookie.load(Ordering::Relaxed))
     }
 }
 
-/// Sets a connection of a listener aside; where there is no slot, the oldest is closed, or this one.
+/// Sets a connection of a listener aside; if no slot is free, closes the oldest one, or else this one.
 pub fn put(listener: c_int, fd: c_int, now_ms: u64) {
     let cookies = (sys::cookie(listener), sys::cookie(fd));
     let (Ok(listener), Ok(cookie)) = cookies else {
@@ -99,7 +100,7 @@ pub fn put(listener: c_int, fd: c_int, now_ms: u64) {
     slot.state.store(TAKEN, Ordering::Release);
 }
 
-/// A slot that is the caller's to fill.
+/// A slot that the caller may fill.
 fn free_slot() -> Option<&'static Slot> {
     let claim = |slot: &&Slot| {
         let claimed = slot
@@ -147,7 +148,8 @@ pub fn find<T>(listener: c_int, now_ms: u64, mut look: impl FnMut(c_int, bool) -
         let is_late = now_ms.saturating_sub(slot.since_ms.load(Ordering::Relaxed)) >= PATIENCE_MS;
         let is_inherited = slot.process.load(Ordering::Relaxed) != std::process::id();
         if is_inherited || (is_late && slot.listener.load(Ordering::Relaxed) != listener) {
-            // The parent has its own descriptor of it; nobody accepts at that listener any more.
+            // The parent has its own descriptor for the connection, or nobody accepts at that listener any
+            // more.
             sys::close(fd);
             slot.free();
             continue;
@@ -184,7 +186,7 @@ mod tests {
         Look::Stays
     }
 
-    /// One test, as the slots are the process's.
+    /// This is a single test, as the slots belong to the process.
     #[test]
     fn what_is_set_aside_is_found_again_by_its_listener_alone_and_the_oldest_goes_first() {
         let (one, other) = (
@@ -202,12 +204,12 @@ mod tests {
         assert_eq!(late, Some(fd));
         assert_eq!(find(one.as_raw_fd(), 6000, stays), None, "it was handed out");
         sys::close(fd);
-        // Closed behind our back.
+        // The program closes it without our knowledge.
         let (_gone, fd) = pair(&one);
         put(one.as_raw_fd(), fd, 6000);
         sys::close(fd);
         assert_eq!(find(one.as_raw_fd(), 6000, stays), None);
-        // A flood.
+        // A flood of connections.
         let clients: Vec<_> = (0..=SLOT_COUNT)
             .map(|number| {
                 let (client, fd) = pair(&one);
@@ -218,7 +220,7 @@ mod tests {
         assert_eq!(COUNT.load(Ordering::Relaxed), SLOT_COUNT, "the oldest was closed");
         clients[0].set_nonblocking(true).unwrap();
         assert_eq!(std::io::Read::read(&mut &clients[0], &mut [0]).unwrap(), 0);
-        // Late ones of another listener belong to nobody who accepts.
+        // Late connections of another listener, at which nobody accepts, are closed.
         assert_eq!(find(other.as_raw_fd(), 9000 + PATIENCE_MS, stays), None);
         assert_eq!(COUNT.load(Ordering::Relaxed), 0);
     }

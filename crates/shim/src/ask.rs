@@ -1,12 +1,12 @@
-//! Asks the gateways of several sites which of them is this node's: where sites have the same private
-//! addresses, the node's own ones do not tell. Only a process that no gateway has started asks, such as a
-//! rank beside mpirun or under a batch system: the others are told by their environment.
+//! Asks the gateways of several sites which of the sites is this node's: if sites have the same private
+//! addresses, the node's own addresses do not tell. Only a process that no gateway has started asks, such as
+//! a rank on mpirun's host or under a batch system: the environment of the others tells them.
 //!
-//! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
-//! here, or to this site's own hosts, which may be anybody's. So an answer counts only if it proves the job's
-//! token, and only for a site that has its gateway at the address that was asked: nobody passes another
-//! gateway's answer off as its own. If two sites prove themselves, one of them is not what it claims: then
-//! neither is believed.
+//! All gateways are asked at once. The own site's gateway is on the node's network; the addresses of the
+//! others lead nowhere here, or to hosts of this site, which anybody may use. So an answer counts only if it
+//! proves the job's token, and only for a site whose gateway has the address that was asked: so nobody can
+//! present another gateway's answer as its own. If two sites prove themselves, one of them is not what it
+//! claims: then neither is believed.
 
 use crate::address::Sockaddr;
 use crate::sys::{self, Errno};
@@ -16,18 +16,18 @@ use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A gateway of the site answers within milliseconds.
+/// How long the gateways may take; one of the own site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// How long to wait for a second proof after the first one: the site's own gateway answers sooner than
 /// others.
 const CONTRADICTION: Duration = Duration::from_millis(50);
 
-/// A connection that is not established by then is begun anew: the kernel resends a lost SYN only after a
-/// second, see `connect`.
+/// How long one attempt to connect may take; then the connection is begun anew. The kernel resends a lost SYN
+/// only after a second, see `connect`.
 const ATTEMPT: Duration = Duration::from_millis(300);
 
-/// One question under way; its socket is closed with it.
+/// A question that has not been answered; its socket is closed with it.
 struct Asked {
     gateway: SocketAddr,
     fd: c_int,
@@ -43,8 +43,8 @@ impl Drop for Asked {
     }
 }
 
-/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or gateways
-/// of two sites do.
+/// The candidate that is this node's site; `None` if no gateway proves this in time, or gateways of two sites
+/// do.
 pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
     let question = Question::new(token, sys::random().ok()?);
     let mut gateways: Vec<SocketAddr> = candidates
@@ -103,7 +103,7 @@ fn begin(gateway: SocketAddr) -> Option<Asked> {
     }
 }
 
-/// Returns the time at which the first attempt to connect is over; a far one where none is under way.
+/// Returns when the first attempt to connect is over; if there is none, a time far ahead.
 fn next_attempt(asked: &[Asked]) -> Instant {
     let connecting = asked.iter().filter(|one| !one.is_sent);
     let ends = connecting.map(|one| one.begun + ATTEMPT).min();
@@ -120,7 +120,7 @@ fn begin_anew(asked: Asked) -> Option<Asked> {
 /// Sends the question, or reads more of the answer. An error ends this question.
 fn proceed(asked: &mut Asked, question: &Question, token: &Token) -> Result<Option<String>, ()> {
     if !asked.is_sent {
-        // It fits the empty buffer of a new connection, or there is none.
+        // The question fits into the empty buffer of a new connection, or there is no connection.
         let bytes = question.encode();
         asked.is_sent = sys::send(asked.fd, &bytes) == Ok(bytes.len());
         return if asked.is_sent { Ok(None) } else { Err(()) };

@@ -1,14 +1,15 @@
-//! connect(): sends a connection to another site to the own site's gateway, on the same socket.
+//! connect(): redirects a connection to another site to the own site's gateway, using the same socket.
 //!
 //! ```text
 //! blocking       connect to gateway, preface, wait for the far side's verdict, return it
 //! non-blocking   connect to gateway, preface, return 0; a later refusal arrives as a reset
 //! ```
 //!
-//! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the
-//! connect of a blocking socket, and all else is done with MSG_DONTWAIT and poll. The LAN leg's local address
-//! is what getsockname() shows and the preface tells the far side, so both ends agree by construction. Only
-//! where sites run their own MPI, getsockname() shows a real address, and the preface tells the virtual one.
+//! O_NONBLOCK is never changed, as other threads and processes may share it: a send timeout bounds the
+//! connect of a blocking socket, and everything else uses MSG_DONTWAIT and poll. The local address of the LAN
+//! leg is the one that getsockname() shows and that the preface tells the far side, so both ends agree by
+//! construction. Only if sites run their own MPIs does getsockname() show a real address and the preface
+//! contain the virtual one.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context, leads_nowhere};
@@ -24,14 +25,15 @@ use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The kernel sends a lost SYN again after one second, which is too late. A burst of connections can lose one
-/// at a full backlog, so the time is divided among attempts that each send at once.
+/// The number of attempts, among which the time is divided, and each of which sends a SYN at once. The kernel
+/// resends a lost SYN after one second, which is too late, and in a burst of connections one can be lost to a
+/// full backlog.
 const ATTEMPTS: u32 = 3;
-/// How long a verdict may take: as long as the kernel tries by itself (tcp_syn_retries = 6 gives up after 127
-/// s).
+/// How long a verdict may take: as long as the kernel itself tries (with tcp_syn_retries = 6, it gives up
+/// after 127 s).
 const VERDICT_DEADLINE: Duration = Duration::from_secs(130);
 
-/// Decides about a connect() that returns to `caller`, and carries it out if it is the shim's.
+/// Decides about a connect() that returns to `caller`, and carries it out if that is the shim's task.
 pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Outcome {
     let Some(destination) = destination.filter(|to| !to.ip().to_canonical().is_loopback()) else {
         return Outcome::PassThrough;
@@ -43,7 +45,7 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Out
         Settled::Later => return Outcome::Failed(Errno(libc::EALREADY)),
     }
     let Some(context) = context() else {
-        // The reason was reported: nobody tells at which site this is.
+        // The reason was reported: it is not known which site this is.
         return match leads_nowhere(destination.ip()) {
             true => Outcome::Failed(Errno(libc::ENETUNREACH)),
             false => Outcome::PassThrough,
@@ -82,7 +84,8 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>, caller: usize) -> Out
     }
 }
 
-/// Whether the socket is a TCP one of the destination's family; for any other, the kernel returns the error.
+/// Whether the socket is a TCP socket of the destination's family; for any other, the kernel returns the
+/// error.
 fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
     let option = |name| sys::option::<c_int>(fd, libc::SOL_SOCKET, name);
     let family = if destination.is_ipv4() {
@@ -98,9 +101,9 @@ fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
         )
 }
 
-/// How far a connection is when connect() returns.
+/// How far a connection has got when connect() returns.
 enum Begun {
-    /// It is established, or counts as such.
+    /// The connection is established, or counts as established.
     Done,
     /// The gateway was asked for a verdict; see [`settle`].
     Asked,
@@ -152,7 +155,7 @@ fn send_timeout(fd: c_int) -> Timeval {
     sys::option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO).unwrap_or_default()
 }
 
-/// The application's own send timeout bounds connect() too, as in the kernel; zero means none.
+/// The application's own send timeout limits connect(), too, as it does in the kernel; zero means no limit.
 fn patience(send_timeout: Timeval, at_most: Duration) -> Duration {
     let seconds = Duration::from_secs(u64::try_from(send_timeout.seconds).unwrap_or(0));
     let asked = seconds + Duration::from_micros(u64::try_from(send_timeout.microseconds).unwrap_or(0));
@@ -163,7 +166,7 @@ fn patience(send_timeout: Timeval, at_most: Duration) -> Duration {
     }
 }
 
-/// Connects the socket to the gateway. On [`Fault::Kernel`] the socket is as it was found.
+/// Connects the socket to the gateway. On [`Fault::Kernel`], the socket is unchanged.
 fn reach<'a>(fd: c_int, way: &Way<'a>, blocking: bool, send_timeout: Timeval) -> Result<(), Fault<'a>> {
     let patience = patience(send_timeout, GATEWAY_DEADLINE) / ATTEMPTS;
     for attempt in 1..=ATTEMPTS {
@@ -211,15 +214,15 @@ fn finish(fd: c_int, way: &Way<'_>, deadline: Instant) -> Result<(), Errno> {
     if !sys::wait(fd, libc::POLLOUT, deadline)? {
         return Err(Errno(libc::ETIMEDOUT));
     }
-    // The second call hands over the outcome. Without it the kernel would give it to the application's next
-    // connect(), as 0 and not EISCONN, and the preface would be sent twice.
+    // The second call fetches the outcome. Without it, the application's next connect() would get it from the
+    // kernel, as 0 instead of EISCONN, and the preface would be sent twice.
     match sys::connect(fd, &Sockaddr::from(way.gateway)) {
         Err(Errno(libc::EISCONN)) => Ok(()),
         outcome => outcome,
     }
 }
 
-/// Tells whom the connection is for, and reads the verdict if it is waited for.
+/// Tells the gateway for whom the connection is, and reads the verdict if it is awaited.
 fn introduce<'a>(
     context: &Context,
     fd: c_int,
@@ -232,8 +235,8 @@ fn introduce<'a>(
     let local = sys::local_name(fd).map_err(Fault::Kernel)?;
     let local = context.in_grid(local).unwrap_or(local);
     let canonical_destination = canonical(destination);
-    // Over a mapped gateway address the source of an IPv6 destination is a mapped one, and is told as such:
-    // that is what getsockname() shows here.
+    // Through a mapped gateway address, the source of an IPv6 destination is a mapped one, and is sent in
+    // that form: getsockname() shows it here, too.
     let source = if canonical_destination.is_ipv4() {
         canonical(local)
     } else {
@@ -250,7 +253,7 @@ fn introduce<'a>(
         .encode(Sender::Process, &nonce)
         .map_err(|_| Fault::Kernel(Errno(libc::EAFNOSUPPORT)))?;
     send_all(fd, &bytes, deadline).map_err(|_| Fault::Unclear(*way, "it closed the connection at once"))?;
-    // At the gateway's address another user of its host may listen while it does not run.
+    // While the gateway does not run, another user of its host may listen at its address.
     let mut proof = [0; ANSWER_BYTES];
     let have = hear(fd, way, &mut proof, deadline)?;
     if have < proof.len() {
@@ -289,8 +292,8 @@ fn send_all(fd: c_int, mut bytes: &[u8], deadline: Instant) -> Result<(), Errno>
 }
 
 /// Fills `bytes`, and reads not one byte more; returns how many there were before the end. A signal does not
-/// end the wait: if the call returned EINTR, the application would take over a socket whose first bytes are
-/// not its own.
+/// end the wait: if the call returned EINTR, the application would get a socket whose first bytes are not its
+/// own.
 fn hear<'a>(fd: c_int, way: &Way<'a>, bytes: &mut [u8], deadline: Instant) -> Result<usize, Fault<'a>> {
     let mut have = 0;
     while have < bytes.len() {

@@ -1,11 +1,12 @@
-//! The process's knowledge of the grid: read once, on the first call that needs it, then immutable.
+//! What the process knows about the grid: it is read once, by the first call that needs it, and does not
+//! change after that.
 //!
-//! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
-//! lock, which a fork in another thread could leave locked for ever in the child.
+//! It is read lazily, so that the many processes that never open a connection have no costs and print
+//! nothing; and without a lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! If several sites have the node's addresses, the gateway that started the process has named the own one; if
-//! none has, all are asked. If no gateway answers, the rest is known all the same: what surely leads to no
-//! neighbour is refused, and a later call asks again.
+//! If several sites have the node's addresses, the gateway that started the process has named the own site;
+//! if no gateway did, all are asked. If none answers, everything else is still known: a connection that
+//! certainly leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
 use crate::ifaddrs::{self, Own};
@@ -22,9 +23,9 @@ use std::time::Instant;
 pub struct Context {
     /// All sites.
     pub grid: Grid,
-    /// The own one.
+    /// The own site.
     pub here: Site,
-    /// The job's.
+    /// The job's token.
     pub token: Token,
     /// The node's own addresses.
     pub addresses: Vec<Own>,
@@ -32,18 +33,18 @@ pub struct Context {
     pub neighbours: Vec<Cidr>,
     /// Whether to print each decision.
     pub debug: bool,
-    /// Whether the process's MPI is its site's alone. It is to see the node as it is: it chooses among all of
-    /// its networks, and meets processes without the shim.
+    /// Whether the process's MPI is that of its site alone. It must then see the node as it is: it chooses
+    /// among all of the node's networks, and talks to processes without the shim.
     pub is_own_mpi: bool,
 }
 
 /// What the process knows, from the first call on.
 enum State {
-    /// Connections are none of the shim's business, for good.
+    /// Connections do not concern the shim, for good.
     Off,
-    /// The node may be at any of several sites, and no gateway has said at which yet.
+    /// The node may be at any of several sites, and no gateway has told yet at which.
     Lost(Box<Lost>),
-    /// The node is at a site, for good.
+    /// The node is at this site, for good.
     At(Box<Context>),
 }
 
@@ -56,17 +57,17 @@ struct Lost {
     again: Again,
 }
 
-/// Set once this process is a rank of a world.
+/// Whether this process is a rank of a world; once set, it stays so.
 static IS_RANK: AtomicBool = AtomicBool::new(false);
 
 static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Notes that this process is a rank of a world, whose listener other sites know.
+/// Records that this process is a rank of a world, whose listener other sites know.
 pub fn become_rank() {
     IS_RANK.store(true, Ordering::Relaxed);
 }
 
-/// The context; `None` when the process is not part of a job, or not at a site as far as it knows.
+/// The context; `None` if the process is not part of a job, or, as far as it knows, not at a site.
 pub fn context() -> Option<&'static Context> {
     let state = match state() {
         State::Lost(lost) if lost.again.is_due() => lost.find_again().map_or_else(state, publish),
@@ -78,8 +79,9 @@ pub fn context() -> Option<&'static Context> {
     }
 }
 
-/// The context for a connection from this peer. A connection that looks delivered by a gateway shows that
-/// this gateway runs. So it is asked at once: without an answer the program would get the preface as data.
+/// The context for a connection from this peer. A connection that looks like a gateway's delivery shows that
+/// this gateway is running. So the gateway is asked at once: without an answer, the program would read the
+/// preface as data.
 pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
     let State::Lost(lost) = state() else {
         return context();
@@ -93,7 +95,7 @@ pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
     }
 }
 
-/// Whether an address leads nowhere while the own site is not known: it is a virtual one, which no kernel
+/// Whether an address leads nowhere while the own site is not known: it is a virtual address, which no kernel
 /// knows, so that a native attempt would hang.
 pub fn leads_nowhere(destination: IpAddr) -> bool {
     let State::Lost(lost) = state() else { return false };
@@ -106,12 +108,13 @@ fn state() -> &'static State {
     if state.is_null() {
         return publish(read());
     }
-    // SAFETY: it came from Box::into_raw and is never freed.
+    // SAFETY: the pointer came from Box::into_raw, and its target is never freed.
     unsafe { &*state }
 }
 
-/// Sets the state, where there is none or a [`State::Lost`]. A state that is replaced or loses a race stays
-/// allocated, because other threads may read it: that happens once or twice in a process's life.
+/// Sets the state, if there is none or it is a [`State::Lost`]. A state that is replaced, or that comes too
+/// late, stays allocated, because other threads may be reading it: this happens once or twice in a process's
+/// life.
 fn publish(new: State) -> &'static State {
     let is_better = matches!(new, State::At(_));
     let new = Box::into_raw(Box::new(new));
@@ -191,7 +194,8 @@ fn read() -> State {
     }))
 }
 
-/// What a node reaches directly. Loopback is everybody's: whole grids lie on it in tests.
+/// The networks that a node reaches directly, without loopback: everybody has that, and in tests whole grids
+/// use it.
 fn networks(addresses: &[Own]) -> Vec<Cidr> {
     let own = addresses.iter().filter(|own| !own.ip.is_loopback());
     own.filter_map(|own| own.network).collect()
@@ -202,14 +206,14 @@ fn is_of_own_mpi() -> bool {
 }
 
 /// The candidate that the gateway of this node named when it started this process, or an ancestor of it. No
-/// other site's gateway starts anything here.
+/// other site's gateway starts processes here.
 fn told(candidates: &[&Site], name: Option<OsString>) -> Option<Site> {
     let name = name?;
     let mut candidates = candidates.iter().copied();
     candidates.find(|site| name == *site.name.as_str()).cloned()
 }
 
-/// Names the sites in one line: only a few of a thousand.
+/// Names the sites in one line: of a thousand, only a few.
 fn names(sites: &mut dyn Iterator<Item = &Site>) -> String {
     let names: Vec<&str> = (&mut *sites).take(8).map(|site| site.name.as_str()).collect();
     let more = match sites.count() {
@@ -260,16 +264,17 @@ impl Lost {
     }
 }
 
-/// When to ask again. A gateway that is being restarted answers some seconds later; one that is not there at
-/// all must not delay every call. A child of fork continues with its parent's state.
+/// When to ask again. A gateway that is being restarted answers some seconds later, but one that does not run
+/// at all must not delay every call. A child of fork continues with its parent's state.
 struct Again {
     since: Instant,
-    /// Milliseconds from then on.
+    /// The time before which not to ask, in milliseconds since then.
     not_before: AtomicU64,
     left: AtomicU32,
 }
 
-/// A question takes up to three seconds, in a call that need not take any.
+/// How many more questions to ask: each takes up to three seconds, in a call that would otherwise take no
+/// time.
 const QUESTIONS_AGAIN: u32 = 5;
 const MILLISECONDS_BETWEEN: u64 = 1000;
 
@@ -290,7 +295,7 @@ impl Again {
         self.is_due_at(self.now())
     }
 
-    /// Whether the caller, and no other thread, is to ask.
+    /// Whether the caller, and no other thread, must ask.
     fn is_due_at(&self, now: u64) -> bool {
         let not_before = self.not_before.load(Ordering::Relaxed);
         if now < not_before || self.left.load(Ordering::Relaxed) == 0 {
@@ -307,7 +312,7 @@ impl Again {
                 .is_ok()
     }
 
-    /// The time between counts from the end of a question.
+    /// Begins the time between questions anew, as it counts from the end of a question.
     fn has_asked(&self) {
         self.not_before
             .fetch_max(self.now() + MILLISECONDS_BETWEEN, Ordering::Relaxed);
@@ -315,31 +320,31 @@ impl Again {
 }
 
 impl Context {
-    /// Whether connections from other sites are for this process. Where each site has an MPI of its own, they
-    /// are for ranks alone: launchers and daemons start what they are told to, and nobody elsewhere has to
-    /// tell them anything.
+    /// Whether connections from other sites are for this process. If each site has an MPI of its own, they
+    /// are for ranks alone: launchers and daemons start what they are told to start, and nobody at another
+    /// site needs to tell them anything.
     pub fn takes_deliveries(&self) -> bool {
         !self.is_own_mpi || IS_RANK.load(Ordering::Relaxed)
     }
 
-    /// This node's address as the grid knows it: IPv4 where it has both.
+    /// This node's address as the grid knows it; the IPv4 one, if it has both.
     pub fn own_address(&self) -> Option<IpAddr> {
         let own = self.addresses.iter().map(|own| own.ip);
         let own = own.filter(|ip| self.here.has_node(*ip));
         own.min_by_key(IpAddr::is_ipv6).map(|ip| self.here.in_grid(ip))
     }
 
-    /// The address that a process sees in the place of one of this site's; `None` where that is the same.
+    /// The address that a process sees instead of an address of this site; `None` if it is the same.
     pub fn shown(&self, real: SocketAddr) -> Option<SocketAddr> {
         if self.is_own_mpi { None } else { self.in_grid(real) }
     }
 
-    /// The address by which the grid knows one of this site's; `None` where that is the same.
+    /// The address by which the grid knows an address of this site; `None` if it is the same.
     pub fn in_grid(&self, real: SocketAddr) -> Option<SocketAddr> {
         self.translated(real, |ip| self.here.in_grid(ip))
     }
 
-    /// Returns the real address for one of this site's as the grid knows it; `None` where both are the same.
+    /// Returns the real address for an address of this site in the grid; `None` if both are the same.
     pub fn real(&self, in_grid: SocketAddr) -> Option<SocketAddr> {
         self.translated(in_grid, |ip| self.here.real(ip))
     }
@@ -355,20 +360,21 @@ impl Context {
     }
 }
 
-/// Exit status of a process that cannot use its job's environment: that of wrong use, as with `causeway run`.
+/// The exit status of a process that cannot use its job's environment: that of wrong use, as for `causeway
+/// run`.
 const UNUSABLE: libc::c_int = 2;
 
 /// Why there is no context.
 #[derive(Debug)]
 enum Unusable {
-    /// Half an environment: whoever set it means no job.
+    /// Only a part of an environment: whoever has set it does not mean a job.
     NoJob(String),
-    /// An environment of a job that cannot be read. If the process's connections stayed native, they would go
-    /// nowhere, or to hosts here that have another site's addresses.
+    /// The environment of a job, which cannot be read. If the process's connections stayed native, they would
+    /// lead nowhere, or to hosts here that have another site's addresses.
     Job(String),
 }
 
-/// Grid and token from the values of their variables; `None` when neither is set.
+/// Grid and token from the values of their variables; `None` if neither is set.
 fn settings(grid: Option<OsString>, token: Option<OsString>) -> Result<Option<(Grid, Token)>, Unusable> {
     let half = |set: &str, other: &str| Err(Unusable::NoJob(format!("{set} is set but {other} is not")));
     let (grid, token) = match (grid, token) {

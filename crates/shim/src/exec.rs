@@ -1,14 +1,14 @@
-//! Keeps the shim in what a process of the job executes.
+//! Keeps the shim in the programs that a process of the job executes.
 //!
-//! Scripts between a launcher and its ranks set LD_PRELOAD for a tool of their own, unset it, or begin with
-//! an empty environment. Their program would start MPI without the shim, and wait for other sites for ever.
-//! So the functions of the exec family add what is missing: Causeway's libraries, and its variables.
+//! Scripts between a launcher and its ranks may set LD_PRELOAD for a tool, unset it, or begin with an empty
+//! environment. Their program would then start MPI without the shim, and wait for other sites for ever. So
+//! the functions of the exec family add what is missing: Causeway's libraries, and its variables.
 //!
-//! A child of vfork() shares its parent's memory and may share its locks with other threads. So nothing here
-//! allocates from the heap, takes a lock or keeps anything after the start of the process.
+//! A child of vfork() shares its parent's memory, and may share its locks with other threads. So nothing here
+//! allocates from the heap, takes a lock or changes anything lasting after the start of the process.
 //!
-//! Not handled: execl, execlp and execle, which no known shell or wrapper uses, and programs that are
-//! statically linked, which load nothing.
+//! Two things are not handled: execl, execlp and execle, which no known shell or wrapper uses, and statically
+//! linked programs, which load nothing.
 
 use crate::rank;
 use crate::real;
@@ -21,30 +21,31 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// What a program must find in its environment.
 struct Kept {
-    /// The shim as LD_PRELOAD names it.
+    /// The shim, as LD_PRELOAD names it.
     shim: CString,
-    /// Causeway's libraries that come before others, with a colon behind each, and those that come after,
-    /// with one before.
+    /// Causeway's libraries that precede others, each followed by a colon, and those that follow others, each
+    /// preceded by one.
     first: Vec<u8>,
     last: Vec<u8>,
     /// Causeway's variables, as `NAME=VALUE`.
     variables: Vec<CString>,
 }
 
-/// Set once, before the program's own code runs, and never freed.
+/// What must be kept: it is set once, before the program's own code runs, and never freed.
 static KEPT: AtomicPtr<Kept> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Environments with more variables are handed on as they are.
+/// Most variables: larger environments are passed on unchanged.
 const MOST_VARIABLES: usize = 64 * 1024;
 
-/// An environment up to this size is built on the stack, of which a thread may have little.
+/// The size up to which an environment is built on the stack, of which a thread may have little.
 const SMALL_BYTES: usize = 8 * 1024;
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const OURS: &[u8] = b"libcauseway_";
-/// The collectives: what watches MPI calls comes before them.
+/// The beginning of the names of the collectives' libraries, which follow tools that watch MPI calls.
 const LAST: &[u8] = b"libcauseway_mpi_";
-/// Where sites run their own MPI, the collectives are above these, and all come first.
+/// The beginning of the names of the world libraries: if sites run their own MPIs, the collectives are above
+/// these, and all of them come first.
 const WORLD: &[u8] = b"libcauseway_world_";
 const SHIM: &[u8] = b"libcauseway_shim.so";
 
@@ -53,11 +54,11 @@ const SHIM: &[u8] = b"libcauseway_shim.so";
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = at_start;
 
-/// Reads the environment while it is as the launcher made it, and removes what is not for ranks.
+/// Reads the environment while it is still as the launcher made it, and removes what is not for ranks.
 #[cfg_attr(test, allow(dead_code))]
 extern "C" fn at_start() {
     for name in rank::not_for_ranks(|name| std::env::var_os(name)) {
-        // SAFETY: the loader runs this before the program, which has one thread.
+        // SAFETY: the loader runs this before the program, and the process has one thread.
         unsafe { std::env::remove_var(name) };
     }
     let preload = std::env::var_os("LD_PRELOAD").unwrap_or_default();
@@ -72,7 +73,7 @@ extern "C" fn at_start() {
 }
 
 impl Kept {
-    /// Picks Causeway's libraries from a list; `None` if the shim is not in it.
+    /// Selects Causeway's libraries from a list; `None` if the shim is not in it.
     fn of(preload: &OsStr, variables: Vec<CString>) -> Option<Kept> {
         let entries = preload.as_bytes().split(|byte| matches!(byte, b':' | b' '));
         let ours: Vec<&[u8]> = entries.filter(|entry| name(entry).starts_with(OURS)).collect();
@@ -93,26 +94,26 @@ impl Kept {
     }
 }
 
-/// The name of a file in its directory.
+/// The name of a file without its directory.
 fn name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// An environment as C has it, with what it lacks.
+/// An environment as C represents it, and what it lacks.
 struct Complete<'a> {
     kept: &'a Kept,
-    /// Place of LD_PRELOAD in it, and the value.
+    /// The place of LD_PRELOAD in it, and the value.
     preload: Option<(usize, &'a [u8])>,
-    /// Variables in it.
+    /// How many variables it has.
     count: usize,
     lacks_shim: bool,
-    /// It is not an environment that another job has made.
+    /// Whether the job's variables are missing, and it is not an environment that another job has made.
     lacks_job: bool,
 }
 
 impl<'a> Complete<'a> {
     /// # Safety
-    /// `environment` is null or an array of strings that ends with a null pointer, as exec takes it.
+    /// `environment` is null, or an array of strings that ends with a null pointer, as exec expects it.
     unsafe fn look(kept: &'a Kept, environment: *const *const c_char) -> Option<Complete<'a>> {
         let mut look = Complete {
             kept,
@@ -133,7 +134,8 @@ impl<'a> Complete<'a> {
             // SAFETY: the caller's promise.
             let entry: &'a [u8] = unsafe { CStr::from_ptr(entry) }.to_bytes();
             if let Some(libraries) = entry.strip_prefix(PRELOAD) {
-                // The loader takes the last one, getenv the first; there is one.
+                // If there were several LD_PRELOADs, the loader would use the last one and getenv the first;
+                // usually there is only one.
                 look.preload = Some((look.count, libraries));
                 let mut libraries = libraries.split(|byte| matches!(byte, b':' | b' '));
                 look.lacks_shim = !libraries.any(|library| library == kept.shim.as_bytes());
@@ -145,22 +147,22 @@ impl<'a> Complete<'a> {
         (!is_complete && look.count <= MOST_VARIABLES).then_some(look)
     }
 
-    /// Bytes that [`Complete::write`] needs.
+    /// How many bytes [`Complete::write`] needs.
     fn bytes(&self) -> usize {
         let pointers = (self.count + 2 + self.kept.variables.len()) * size_of::<*const c_char>();
         let theirs = self.preload.map_or(0, |(_, libraries)| libraries.len());
         pointers + PRELOAD.len() + self.kept.first.len() + theirs + self.kept.last.len() + 2
     }
 
-    /// Writes the whole environment to a place of [`Complete::bytes`] bytes, aligned as a pointer is.
+    /// Writes the whole environment to a place of [`Complete::bytes`] bytes that is aligned like a pointer.
     ///
     /// # Safety
-    /// `environment` is the one that `look` got, `place` may be written.
+    /// `environment` is the one that `look` got, and `place` is writable.
     unsafe fn write(&self, environment: *const *const c_char, place: *mut u8) -> *const *const c_char {
         let pointers: *mut *const c_char = place.cast();
         let most = self.count + 2 + self.kept.variables.len();
-        // SAFETY: there are at least as many entries as were counted, room for all pointers, and behind
-        // them for the text.
+        // SAFETY: there are at least as many entries as were counted, and room for all pointers, followed by
+        // room for the text.
         unsafe {
             if self.count > 0 {
                 std::ptr::copy_nonoverlapping(environment, pointers, self.count);
@@ -189,7 +191,7 @@ impl<'a> Complete<'a> {
     /// Writes `LD_PRELOAD=` with all libraries, and a final zero. A sanitizer's runtime stays first.
     ///
     /// # Safety
-    /// `text` has room for it.
+    /// `text` has room for this.
     unsafe fn write_preload(&self, mut text: *mut u8) {
         let theirs = self.preload.map_or(&[][..], |(_, libraries)| libraries);
         let (first, last) = (&self.kept.first[..], &self.kept.last[..]);
@@ -208,7 +210,7 @@ impl<'a> Complete<'a> {
         }
     }
 
-    /// Whether the environment has a variable of this one's name.
+    /// Whether the environment has a variable of the same name as this one.
     ///
     /// # Safety
     /// `environment` is the one that `look` got.
@@ -238,15 +240,15 @@ fn is_sanitizer(libraries: &[u8]) -> bool {
     })
 }
 
-/// Calls the real function with an environment that has what it lacked.
+/// Calls the real function with an environment that also contains what this one lacks.
 ///
 /// # Safety
-/// `environment` is as exec takes it.
+/// `environment` is as exec expects it.
 unsafe fn with_environment(
     environment: *const *const c_char,
     call: impl FnOnce(*const *const c_char) -> c_int,
 ) -> c_int {
-    // SAFETY: it is set once, from a box, and never freed.
+    // SAFETY: the pointer is set once, from a box, and never freed.
     let kept = unsafe { KEPT.load(Ordering::Acquire).as_ref() };
     // SAFETY: the caller's promise.
     let look = kept.and_then(|kept| unsafe { Complete::look(kept, environment) });
@@ -256,14 +258,14 @@ unsafe fn with_environment(
     let bytes = look.bytes();
     if bytes <= SMALL_BYTES {
         let mut place = [0_u64; SMALL_BYTES / size_of::<u64>()];
-        // SAFETY: as many bytes as are needed, aligned as pointers are.
+        // SAFETY: the place has as many bytes as are needed, and is aligned like a pointer.
         let whole = unsafe { look.write(environment, place.as_mut_ptr().cast()) };
         return call(whole);
     }
     let Ok(place) = sys::map(bytes) else {
         return call(environment);
     };
-    // SAFETY: fresh pages, which are as many bytes as are needed.
+    // SAFETY: these are fresh pages, with as many bytes as are needed.
     let whole = unsafe { look.write(environment, place.cast()) };
     let result = call(whole);
     let errno = Errno::last();
@@ -278,15 +280,15 @@ unsafe extern "C" {
 
 /// The environment of this process.
 fn own_environment() -> *const *const c_char {
-    // SAFETY: reading one pointer, as execv(3) does.
+    // SAFETY: this reads one pointer, as execv(3) does.
     unsafe { environ }
 }
 
-/// Calls the real function, or fails as a kernel without it would.
+/// Calls the real function; fails with ENOSYS if there is none.
 macro_rules! forward {
     ($name:ident($($argument:expr),*)) => {
         match real::$name() {
-            // In the callers' unsafe blocks: their own arguments, but for the environment.
+            // This is in the callers' unsafe blocks: the arguments are their own, except the environment.
             Some(real) => real($($argument),*),
             None => {
                 Errno(libc::ENOSYS).set();
@@ -299,7 +301,7 @@ macro_rules! forward {
 /// execve(2).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(
     path: *const c_char,
@@ -313,7 +315,7 @@ pub unsafe extern "C" fn execve(
 /// execv(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execv(path: *const c_char, words: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.
@@ -323,7 +325,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, words: *const *const c_char)
 /// execvp(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvp(file: *const c_char, words: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.
@@ -333,7 +335,7 @@ pub unsafe extern "C" fn execvp(file: *const c_char, words: *const *const c_char
 /// execvpe(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvpe(
     file: *const c_char,
@@ -347,7 +349,7 @@ pub unsafe extern "C" fn execvpe(
 /// fexecve(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fexecve(
     fd: c_int,
@@ -361,7 +363,7 @@ pub unsafe extern "C" fn fexecve(
 /// posix_spawn(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_spawn(
     pid: *mut pid_t,
@@ -372,7 +374,7 @@ pub unsafe extern "C" fn posix_spawn(
     environment: *const *const c_char,
 ) -> c_int {
     let call = |whole| match real::posix_spawn() {
-        // SAFETY: the caller's own arguments, but for the environment.
+        // SAFETY: the arguments are the caller's own, except the environment.
         Some(real) => unsafe { real(pid, path, actions, attributes, words, whole) },
         None => libc::ENOSYS,
     };
@@ -383,7 +385,7 @@ pub unsafe extern "C" fn posix_spawn(
 /// posix_spawnp(3).
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_spawnp(
     pid: *mut pid_t,
@@ -394,7 +396,7 @@ pub unsafe extern "C" fn posix_spawnp(
     environment: *const *const c_char,
 ) -> c_int {
     let call = |whole| match real::posix_spawnp() {
-        // SAFETY: the caller's own arguments, but for the environment.
+        // SAFETY: the arguments are the caller's own, except the environment.
         Some(real) => unsafe { real(pid, file, actions, attributes, words, whole) },
         None => libc::ENOSYS,
     };
@@ -409,7 +411,8 @@ mod tests {
     const LOADED: &str =
         "/c/libcauseway_shim.so:/c/libcauseway_ucx.so:/t/tool.so:/c/libcauseway_mpi_mpich.so";
 
-    /// What exec gets of an environment, in a process that was started with [`LOADED`].
+    /// The environment that exec gets in place of this one, in a process that was started with these
+    /// libraries.
     fn executed(loaded: &str, environment: &[&str]) -> Option<Vec<String>> {
         let variables = ["CAUSEWAY_TOKEN=ab", "CAUSEWAY_SITE=nancy"].map(|text| CString::new(text).unwrap());
         let kept = Kept::of(OsStr::new(loaded), variables.to_vec())?;
@@ -419,15 +422,15 @@ mod tests {
             .collect();
         let mut pointers: Vec<*const c_char> = strings.iter().map(|text| text.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        // SAFETY: an array of strings that ends with a null pointer.
+        // SAFETY: this is an array of strings that ends with a null pointer.
         let look = unsafe { Complete::look(&kept, pointers.as_ptr()) }?;
         let mut place = vec![0_u64; look.bytes().div_ceil(8)];
-        // SAFETY: as above, and a place of that size.
+        // SAFETY: as above, and the place has that size.
         let mut whole = unsafe { look.write(pointers.as_ptr(), place.as_mut_ptr().cast()) };
         let mut all = Vec::new();
         // SAFETY: what was written ends with a null pointer.
         while let Some(entry) = unsafe { (*whole).as_ref() } {
-            // SAFETY: a string, and another pointer behind it.
+            // SAFETY: this is a string, and another pointer follows it.
             unsafe {
                 all.push(CStr::from_ptr(entry).to_str().unwrap().to_owned());
                 whole = whole.add(1);

@@ -1,4 +1,5 @@
-//! The reasons why a connection through the gateway failed: an errno for the program, a line for the user.
+//! The reasons why a connection through the gateway has failed: an errno for the program, a line for the
+//! user.
 
 use crate::context::Context;
 use crate::report::{self, Matter};
@@ -9,25 +10,25 @@ use causeway_wire::{Reason, Site};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a gateway's host may take to answer: as long as a user will wait for the message. Its kernel
-/// answers within milliseconds, however busy its processes are.
+/// How long a gateway's host may take to answer: about as long as a user is willing to wait for the message.
+/// The host's kernel answers within milliseconds, however busy its processes are.
 pub(crate) const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Why a connection through the gateway did not come about.
+/// Why a connection through the gateway was not established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault<'a> {
-    /// The kernel refuses to connect the socket: it is connected, connecting, or bound elsewhere. The socket
-    /// is unchanged.
+    /// The kernel refuses to connect the socket: it is connected, connecting, or bound to another address.
+    /// The socket is unchanged.
     Kernel(Errno),
-    /// The own site has no gateway this socket can reach.
+    /// The own site has no gateway that this socket can reach.
     NoGatewayInFamily(&'a Site),
     /// Nobody answers at the gateway's address.
     Unreachable(Way<'a>, Errno),
-    /// It answered, then closed before the verdict.
+    /// The gateway answered, then closed the connection before the verdict.
     Unclear(Way<'a>, &'static str),
-    /// It said no.
+    /// The gateway refused.
     Verdict(Way<'a>, Reason),
-    /// No verdict in time.
+    /// The verdict did not come in time.
     NoVerdict,
 }
 
@@ -38,7 +39,7 @@ impl Fault<'_> {
             Fault::Kernel(errno) => errno.0,
             Fault::NoGatewayInFamily(_) => libc::ENETUNREACH,
             Fault::Unreachable(..) | Fault::Unclear(..) => libc::ECONNREFUSED,
-            // Not EINPROGRESS, the kernel's answer to SO_SNDTIMEO: nothing goes on in the background.
+            // Not EINPROGRESS, the kernel's error after SO_SNDTIMEO: nothing continues in the background.
             Fault::NoVerdict => libc::ETIMEDOUT,
             Fault::Verdict(_, reason) => match reason {
                 Reason::Refused | Reason::Exhausted => libc::ECONNREFUSED,
@@ -52,7 +53,7 @@ impl Fault<'_> {
         })
     }
 
-    /// Prints what errno cannot say. It prints nothing where the far host itself answered: programs probe
+    /// Prints what errno cannot say. It prints nothing if it was the far host that answered: programs probe
     /// ports, and then the grid is not at fault.
     pub fn report(&self, context: &Context, destination: SocketAddr) {
         let here = &context.here.name;

@@ -1,10 +1,10 @@
-//! The functions the program calls instead of the C library's: each turns C's arguments into Rust's, asks the
-//! safe code, and passes through, returns or fails.
+//! The functions that the program calls instead of the C library's: each turns C's arguments into Rust's,
+//! asks the safe code, and passes the call through, returns or fails.
 //!
-//! connect and accept are cancellation points. Where the real one runs, no frame above it owns anything or
-//! catches an unwinding, so that pthread_cancel works as without the shim.
+//! connect and accept are cancellation points. While the real function runs, no frame above it owns anything
+//! or catches an unwinding, so that pthread_cancel works as it does without the shim.
 //!
-//! A program that hands over a pointer the kernel would answer with EFAULT crashes here instead.
+//! A program that passes a pointer for which the kernel would return EFAULT crashes here instead.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, become_rank, context};
@@ -17,11 +17,11 @@ use libc::{c_int, c_ulong, c_void, ifaddrs, pid_t, sockaddr, socklen_t};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls the real function, or fails as a kernel without it would.
+/// Calls the real function; fails with ENOSYS if there is none.
 macro_rules! forward {
     ($name:ident($($argument:expr),*)) => {
         match real::$name() {
-            // SAFETY: the caller's own arguments, unchanged.
+            // SAFETY: the arguments are the caller's own, unchanged.
             Some(real) => unsafe { real($($argument),*) },
             None => fail(Errno(libc::ENOSYS)),
         }
@@ -33,18 +33,18 @@ pub mod accepting;
 /// connect(2).
 ///
 /// # Safety
-/// As of the C function: `address` points to `length` bytes.
+/// Those of the C function: `address` points to `length` bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
-    // The address to which it returns becomes the fourth argument.
+    // The address to which the call returns becomes the fourth argument.
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym connect_from);
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!("mov x3, x30", "b {}", sym connect_from);
 }
 
-/// The same, knowing who calls.
+/// The same function, with the address of its caller.
 unsafe extern "C-unwind" fn connect_from(
     fd: c_int,
     address: *const sockaddr,
@@ -57,7 +57,7 @@ unsafe extern "C-unwind" fn connect_from(
         connecting::connect(fd, destination, caller)
     }) {
         Outcome::PassThrough => {
-            // A socket that was redirected before is not any more: it goes elsewhere or is dissolved.
+            // A socket that was redirected before no longer is: it connects elsewhere or is dissolved.
             table::forget(fd);
             forward!(connect(fd, address, length))
         }
@@ -71,10 +71,11 @@ unsafe extern "C-unwind" fn connect_from(
     }
 }
 
-/// getsockopt(2), of which only SO_ERROR matters here: what became of a connect() that does not block.
+/// getsockopt(2), of which only SO_ERROR matters here: it reports how a connect() that does not block has
+/// ended.
 ///
 /// # Safety
-/// As of the C function: `value` points to `*length` writable bytes.
+/// Those of the C function: `value` points to `*length` writable bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getsockopt(
     fd: c_int,
@@ -94,10 +95,10 @@ pub unsafe extern "C-unwind" fn getsockopt(
 }
 
 /// The name of the site at which this process is, for the library of collectives in the same process; empty
-/// when it is not known.
+/// if it is not known.
 ///
 /// # Safety
-/// `name` points to `bytes` bytes that may be written.
+/// `name` points to `bytes` writable bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn causeway_own_site(name: *mut libc::c_char, bytes: usize) {
     let known = guard(None, || context().map(|context| context.here.name.as_str()));
@@ -105,11 +106,11 @@ pub unsafe extern "C" fn causeway_own_site(name: *mut libc::c_char, bytes: usize
     unsafe { put_text(known.unwrap_or_default(), name, bytes) }
 }
 
-/// This node's address as the grid knows it, for the world library in the same process; empty when it is not
-/// known. The process is a rank from then on, and takes connections from other sites.
+/// This node's address as the grid knows it, for the world library in the same process; empty if it is not
+/// known. From then on, the process is a rank, and accepts connections from other sites.
 ///
 /// # Safety
-/// `text` points to `bytes` bytes that may be written.
+/// `text` points to `bytes` writable bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn causeway_own_address(text: *mut libc::c_char, bytes: usize) {
     become_rank();
@@ -119,14 +120,14 @@ pub unsafe extern "C" fn causeway_own_address(text: *mut libc::c_char, bytes: us
     unsafe { put_text(&known, text, bytes) }
 }
 
-/// Writes as much of a text as fits, and a final zero.
+/// Writes as much of a text as there is room for, and a final zero.
 ///
 /// # Safety
-/// `place` points to `bytes` bytes that may be written.
+/// `place` points to `bytes` writable bytes.
 unsafe fn put_text(text: &str, place: *mut libc::c_char, bytes: usize) {
     let length = text.len().min(bytes.saturating_sub(1));
     if bytes > 0 {
-        // SAFETY: the caller's promise; `length` and the final zero fit.
+        // SAFETY: the caller's promise; `length` and the final zero have room.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, length);
             *place.add(length) = 0;
@@ -137,7 +138,7 @@ unsafe fn put_text(text: &str, place: *mut libc::c_char, bytes: usize) {
 /// bind(2), to a virtual address of this node.
 ///
 /// # Safety
-/// As of the C function: `address` points to `length` bytes.
+/// Those of the C function: `address` points to `length` bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     // SAFETY: the caller's promise.
@@ -155,19 +156,19 @@ pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length
     }
 }
 
-/// getpeername(2). The kernel is asked first, so that a connection that is gone has no peer.
+/// getpeername(2). The kernel is asked first, so that a connection that has ended has no peer.
 ///
 /// # Safety
-/// As of [`accepting::accept`].
+/// Those of [`accepting::accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getpeername(
     fd: c_int,
     address: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
-    // A connection that came to nothing is gone now, and has no peer.
+    // A connection that has failed has ended by now, and has no peer.
     let _ = guard(Settled::Native, || settle::settle(fd));
-    // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed after that.
+    // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed later.
     let room = unsafe { length.as_ref() }.copied();
     let result = forward!(getpeername(fd, address, length));
     let neighbour = || shown_instead(sys::peer_name(fd));
@@ -184,7 +185,7 @@ pub unsafe extern "C-unwind" fn getpeername(
 /// getsockname(2): the address by which the grid knows this node.
 ///
 /// # Safety
-/// As of [`accepting::accept`].
+/// Those of [`accepting::accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getsockname(
     fd: c_int,
@@ -207,7 +208,7 @@ pub unsafe extern "C-unwind" fn getsockname(
 /// dup(2).
 ///
 /// # Safety
-/// None beyond the C function's.
+/// None besides the C function's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
     copied(fd, forward!(dup(fd)))
@@ -216,7 +217,7 @@ pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
 /// dup2(2).
 ///
 /// # Safety
-/// None beyond the C function's.
+/// None besides the C function's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup2(fd: c_int, new: c_int) -> c_int {
     copied(fd, forward!(dup2(fd, new)))
@@ -225,19 +226,20 @@ pub unsafe extern "C-unwind" fn dup2(fd: c_int, new: c_int) -> c_int {
 /// dup3(2).
 ///
 /// # Safety
-/// None beyond the C function's.
+/// None besides the C function's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup3(fd: c_int, new: c_int, flags: c_int) -> c_int {
     copied(fd, forward!(dup3(fd, new, flags)))
 }
 
-/// fcntl(2), of which only the duplicating commands matter here.
+/// fcntl(2), of which only the commands that duplicate a descriptor matter here.
 ///
-/// Variadic in C. Stable Rust cannot define such functions; but on x86_64 and aarch64 Linux a caller puts the
-/// one variadic argument, an integer or a pointer, where a third named argument of register size is expected.
+/// It is variadic in C. Stable Rust cannot define such functions; but on x86_64 and aarch64 Linux a caller
+/// puts the one variadic argument, an integer or a pointer, into the register in which a third named argument
+/// is expected.
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
     let result = forward!(fcntl(fd, command, argument));
@@ -248,10 +250,10 @@ pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize
     }
 }
 
-/// The name fcntl(2) has in programs built with 64-bit file offsets.
+/// The name of fcntl(2) in programs that are built with 64-bit file offsets.
 ///
 /// # Safety
-/// As of [`fcntl`].
+/// Those of [`fcntl`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
     let result = forward!(fcntl64(fd, command, argument));
@@ -262,10 +264,10 @@ pub unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: usi
     }
 }
 
-/// ioctl(2), of which only the listing of interfaces matters here. Variadic in C, see [`fcntl`].
+/// ioctl(2), of which only the requests that list interfaces matter here. It is variadic in C, see [`fcntl`].
 ///
 /// # Safety
-/// As of the C function.
+/// Those of the C function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let result = forward!(ioctl(fd, request, argument));
@@ -273,20 +275,20 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mu
         return result;
     }
     match request {
-        // SAFETY: the kernel has just accepted the argument as the `ifconf` the request asks for.
+        // SAFETY: the kernel has just accepted the argument as the `ifconf` that the request requires.
         libc::SIOCGIFCONF => unsafe { show_list(&mut *argument.cast()) },
-        // SAFETY: the kernel has just accepted the argument as the `ifreq` the request asks for.
+        // SAFETY: the kernel has just accepted the argument as the `ifreq` that the request requires.
         libc::SIOCGIFADDR => unsafe { show_one(argument.cast()) },
         _ => result,
     }
 }
 
-/// setpgid(2). Open MPI 4's launcher sets the group of each agent in the agent's process and in its own, and
-/// warns when the agent was faster: the kernel refuses a child that has executed its program, also where the
-/// child is in that group already. Where it is, nothing is left to do.
+/// setpgid(2). Open MPI 4's launcher sets the group of each agent both in the agent's process and in its own,
+/// and warns if the agent was faster: for a child that has executed its program, the kernel refuses, even if
+/// the child is already in that group. In that case, nothing is left to do.
 ///
 /// # Safety
-/// None beyond the C function's.
+/// None besides the C function's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn setpgid(pid: pid_t, group: pid_t) -> c_int {
     let result = forward!(setpgid(pid, group));
@@ -299,19 +301,19 @@ pub unsafe extern "C" fn setpgid(pid: pid_t, group: pid_t) -> c_int {
 /// getifaddrs(3).
 ///
 /// # Safety
-/// As of the C function: `list` is a place for the result.
+/// Those of the C function: `list` is a place for the result.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn getifaddrs(list: *mut *mut ifaddrs) -> c_int {
     let result = forward!(getifaddrs(list));
     if result == 0 {
-        // SAFETY: the real function has just put a list of its own there.
+        // SAFETY: the real function has just stored a list of its own there.
         guard((), || unsafe { interfaces::show(*list) });
     }
     result
 }
 
 /// # Safety
-/// `address` is null or points to `length` bytes.
+/// `address` is null, or points to `length` bytes.
 unsafe fn read_address(address: *const sockaddr, length: socklen_t) -> Option<SocketAddr> {
     if address.is_null() {
         return None;
@@ -322,12 +324,13 @@ unsafe fn read_address(address: *const sockaddr, length: socklen_t) -> Option<So
     address::decode(bytes)
 }
 
-/// Copies an address out as the kernel does: what fits, and the full length even if that is more.
+/// Copies an address out as the kernel does: as much as there is room for, and the full length even if that
+/// is more.
 ///
 /// # Safety
 /// `address` points to `room` writable bytes, `length` to a place for the length.
 unsafe fn write_address(bytes: &[u8], address: *mut sockaddr, room: socklen_t, length: *mut socklen_t) {
-    // A negative length has no room; the kernel would say EINVAL, after the fact as well.
+    // A negative length counts as no room; the kernel would return EINVAL, also only afterwards.
     let room = usize::try_from(room as c_int).unwrap_or(0);
     // SAFETY: the caller's promise.
     unsafe {
@@ -339,7 +342,7 @@ unsafe fn write_address(bytes: &[u8], address: *mut sockaddr, room: socklen_t, l
 /// # Safety
 /// `list` is what SIOCGIFCONF has filled in.
 unsafe fn show_list(list: &mut libc::ifconf) -> c_int {
-    // SAFETY: the active member of the union for SIOCGIFCONF.
+    // SAFETY: this is the active member of the union for SIOCGIFCONF.
     let buffer = unsafe { list.ifc_ifcu.ifcu_buf };
     if !buffer.is_null() {
         // SAFETY: the kernel has written this many bytes there.
@@ -367,14 +370,14 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
     }
 }
 
-/// The grid's address for one that the kernel has given. It reads the context only where that could matter: a
-/// program that uses local sockets alone must not wait for a gateway.
+/// The address in the grid for one that the kernel has returned. Reads the context only if that could matter:
+/// a program that uses local sockets alone must not wait for a gateway.
 fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
     let real = kernel.ok().filter(|real| address::is_of_network(*real))?;
     with_virtual_addresses()?.shown(real)
 }
 
-/// The context, where the grid knows this site by other addresses than its own.
+/// The context, if the grid knows this site by other addresses than the site's own.
 fn with_virtual_addresses() -> Option<&'static Context> {
     context().filter(|context| context.here.is_virtual())
 }
@@ -395,7 +398,8 @@ fn fail(errno: Errno) -> c_int {
     -1
 }
 
-/// A panic, which would be a defect here, must not cross into C.
+/// Calls a function; returns `otherwise` if it panics, as a panic, which would be a defect here, must not
+/// cross into C.
 fn guard<T>(otherwise: T, decide: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
         report::once(

@@ -1,5 +1,5 @@
 //! Reads the list of getifaddrs(): its entries, and the node's own addresses. It hides and changes nothing;
-//! `interfaces` does.
+//! `interfaces` does that.
 
 use crate::{address, real};
 use causeway_wire::Cidr;
@@ -10,9 +10,9 @@ use std::net::IpAddr;
 /// An internet address of the node.
 #[derive(Debug, Clone)]
 pub struct Own {
-    /// The name of its interface.
+    /// The name of the address's interface.
     pub interface: Vec<u8>,
-    /// The address.
+    /// The address itself.
     pub ip: IpAddr,
     /// The network that the interface reaches directly.
     pub network: Option<Cidr>,
@@ -24,18 +24,18 @@ pub fn own_addresses() -> Vec<Own> {
         return Vec::new();
     };
     let mut head = std::ptr::null_mut();
-    // SAFETY: the real function with a valid place for its result.
+    // SAFETY: this is the real function, with a valid place for its result.
     if unsafe { list(&raw mut head) } != 0 {
         return Vec::new();
     }
     let mut addresses = Vec::new();
     let mut next = head;
-    // SAFETY: entries of the list just made, which lives until it is freed below.
+    // SAFETY: these are entries of the list just made, which lives until it is freed below.
     while let Some(entry) = unsafe { next.as_ref() } {
         if let Some(ip) = ip_of(entry) {
             // SAFETY: the list gives every entry a name that ends in a zero byte.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-            // SAFETY: a sockaddr of the list, which is only read.
+            // SAFETY: this is a sockaddr of the list, which is only read.
             let mask = unsafe { bytes_of(entry.ifa_netmask) }.and_then(|bytes| address::decode(bytes));
             addresses.push(Own {
                 interface: name.to_bytes().to_vec(),
@@ -45,12 +45,12 @@ pub fn own_addresses() -> Vec<Own> {
         }
         next = entry.ifa_next;
     }
-    // SAFETY: the list's head, once.
+    // SAFETY: this is the list's head, and is freed once.
     unsafe { free(head) };
     addresses
 }
 
-/// The range of an address under a netmask.
+/// The network of an address with a netmask.
 fn network(ip: IpAddr, mask: IpAddr) -> Option<Cidr> {
     let prefix = match mask {
         IpAddr::V4(mask) => u32::from(mask).leading_ones(),
@@ -59,17 +59,17 @@ fn network(ip: IpAddr, mask: IpAddr) -> Option<Cidr> {
     Cidr::new(ip, u8::try_from(prefix).ok()?)
 }
 
-/// The internet address of an entry; `None` where it has another one.
+/// The internet address of an entry; `None` if its address is of another kind.
 pub fn ip_of(entry: &ifaddrs) -> Option<IpAddr> {
-    // SAFETY: a sockaddr of the list, which is only read.
+    // SAFETY: this is a sockaddr of the list, which is only read.
     let bytes = unsafe { bytes_of(entry.ifa_addr) }?;
     address::decode(bytes).map(|address| address.ip())
 }
 
-/// The bytes of an internet address; its family tells how many there are.
+/// The bytes of an internet address, whose number depends on its family.
 ///
 /// # Safety
-/// `address` is null or an address of a list of getifaddrs() that nobody else uses meanwhile.
+/// `address` is null, or an address in a list of getifaddrs() that nobody else uses at the same time.
 pub unsafe fn bytes_of<'a>(address: *mut libc::sockaddr) -> Option<&'a mut [u8]> {
     // SAFETY: the caller's promise.
     let length = match c_int::from(unsafe { address.as_ref() }?.sa_family) {

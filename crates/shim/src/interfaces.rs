@@ -1,10 +1,10 @@
-//! Shows a process of a multi-homed node only the addresses of its site (and loopback), so that every MPI
-//! picks one that all sites agree on without any flag; and these as the grid knows them.
+//! Shows a process of a multi-homed node only the addresses of its site (and loopback), and in the form in
+//! which the grid knows them. So every MPI, without any option, chooses one about which all sites agree.
 //!
-//! Where sites each run their own MPI nothing is hidden or replaced: this MPI looks for the site's network.
+//! If sites each run their own MPI, nothing is hidden or replaced: such an MPI looks for the site's network.
 //!
-//! Covers getifaddrs() (libfabric, newer UCX), SIOCGIFCONF (Open MPI) and SIOCGIFADDR (UCX, Open MPI). Not
-//! /proc/net/if_inet6 nor netlink.
+//! This covers getifaddrs() (libfabric, newer UCX), SIOCGIFCONF (Open MPI) and SIOCGIFADDR (UCX, Open MPI),
+//! but not /proc/net/if_inet6 or netlink.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
@@ -23,22 +23,22 @@ impl Context {
         self.is_own_mpi || ip.is_loopback() || self.here.has_node(ip)
     }
 
-    /// Puts the address the grid knows in the place of a real one, in the bytes of a socket address.
+    /// Replaces a real address with the address that the grid knows, in the bytes of a socket address.
     fn translate(&self, bytes: &mut [u8]) {
         let shown = address::decode(bytes).and_then(|real| self.shown(real));
         if let Some(shown) = shown.map(Sockaddr::from) {
-            // Of an IPv6 address, all but its scope: a virtual one has none.
+            // All of an IPv6 address except its scope is replaced: a virtual address has no scope.
             let length = shown.as_bytes().len().min(bytes.len());
             bytes[..length].copy_from_slice(&shown.as_bytes()[..length]);
         }
     }
 }
 
-/// Unlinks hidden addresses from the list of getifaddrs(), and replaces the others by those that the grid
+/// Unlinks hidden addresses from the list of getifaddrs(), and replaces the others with those that the grid
 /// knows. It works in place, so that the real freeifaddrs() still frees the whole list.
 ///
 /// # Safety
-/// `head` is a list that glibc's getifaddrs() has made and nobody else sees yet.
+/// `head` is a list that glibc's getifaddrs() has made and that nobody else sees yet.
 pub unsafe fn show(head: *mut ifaddrs) {
     let Some(context) = context() else { return };
     // SAFETY: the caller's promise.
@@ -47,7 +47,7 @@ pub unsafe fn show(head: *mut ifaddrs) {
         return;
     }
     let mut next = head;
-    // SAFETY: entries of the list, which is exclusively ours for the time of the call, and so are their
+    // SAFETY: these are entries of the list, which is exclusively ours during the call, and so are their
     // addresses.
     while let Some(entry) = unsafe { next.as_ref() } {
         for address in [entry.ifa_addr, entry.ifa_ifu] {
@@ -61,10 +61,10 @@ pub unsafe fn show(head: *mut ifaddrs) {
 }
 
 /// # Safety
-/// As of [`show`].
+/// Those of [`show`].
 unsafe fn hide(context: &Context, head: *mut ifaddrs) {
     let hidden = |entry: &ifaddrs| ip_of(entry).is_some_and(|ip| !context.shows(ip));
-    // SAFETY: entries of the list, which is exclusively ours for the time of the call.
+    // SAFETY: these are entries of the list, which is exclusively ours during the call.
     unsafe {
         let mut last_shown = head;
         while let Some(next) = last_shown.as_ref().map(|entry| entry.ifa_next)
@@ -77,9 +77,9 @@ unsafe fn hide(context: &Context, head: *mut ifaddrs) {
             }
         }
     }
-    // The head is the block that freeifaddrs() frees, so it cannot be unlinked. It is the loopback device's
-    // entry wherever there is one; else its successor's content takes its place.
-    // SAFETY: as above. The moved content points into the same block.
+    // The head is the block that freeifaddrs() frees, so it cannot be unlinked. Usually it is the entry of
+    // the loopback device; if it must be hidden, the content of the next entry replaces it. SAFETY: as above.
+    // The moved content points into the same block.
     unsafe {
         if let Some(first) = head.as_ref()
             && hidden(first)
@@ -90,7 +90,7 @@ unsafe fn hide(context: &Context, head: *mut ifaddrs) {
     }
 }
 
-/// Removes from the answer to SIOCGIFCONF what is not to be shown; returns the bytes that remain.
+/// Removes what must not be shown from the answer to SIOCGIFCONF; returns how many bytes remain.
 pub fn filter_list(entries: &mut [u8]) -> usize {
     match context() {
         Some(context) => {
@@ -116,18 +116,18 @@ fn retain(entries: &mut [u8], shows: impl Fn(IpAddr) -> bool) -> usize {
     kept
 }
 
-/// What SIOCGIFADDR should report of an interface instead of the kernel's answer.
+/// What SIOCGIFADDR should report about an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// The same.
     Same,
-    /// Another address of the interface, which lies in the site.
+    /// Another address of the interface, which belongs to the site.
     Instead(std::net::Ipv4Addr),
     /// The interface has no address.
     Nothing,
 }
 
-/// Judges the answer (`ifreq`: name, then address) to SIOCGIFADDR.
+/// Judges the answer to SIOCGIFADDR (an `ifreq`: name, then address).
 pub fn filter_one(entry: &[u8]) -> Shown {
     let address = entry.get(NAME_BYTES..).and_then(address::decode);
     let (Some(context), Some(address)) = (context(), address) else {

@@ -1,20 +1,21 @@
-//! Preload library: sends connections between sites through the gateway of the own site, at set-up only.
+//! The preload library: it redirects connections between sites to the gateway of the own site, and acts only
+//! while they are set up.
 //!
 //! It hooks connect, accept, bind, getpeername, getsockname, the dup family and the listing of interfaces;
-//! payload calls stay the kernel's. Whatever is not plainly a matter of two sites passes through untouched.
-//! Read `route` (what goes where), then `connect`, `settle` and `accept` (what is done about it), then
-//! `hooks` (how C gets here).
+//! calls that carry data are left to the kernel. Whatever does not clearly concern two sites passes through
+//! untouched. Read `route` (which connection takes which path) first, then `connect`, `settle` and `accept`
+//! (how that is done), then `hooks` (how C calls this).
 //!
 //! The exec family is hooked so that scripts between launcher and rank do not lose the shim (`exec`), and
-//! setpgid for a false alarm of Open MPI 4's launcher; see there.
+//! setpgid because of a false alarm of Open MPI 4's launcher; see there.
 //!
-//! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks
-//! for an address, and may use them wherever it gives one. Where sites each run their own MPI it sees real
-//! ones, as does the rest of that MPI, and may use both.
+//! If another site has the same private addresses, a process sees its site's virtual addresses wherever it
+//! asks for an address, and may use them wherever it passes one. If sites each run their own MPI, it sees
+//! real addresses, as does the rest of that MPI, and may use both.
 //!
 //! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams; names, which resolve to
-//! real addresses (`getaddrinfo` of the own one too); listings of interfaces other than getifaddrs,
-//! SIOCGIFCONF and SIOCGIFADDR, as netlink and `/proc/net/if_inet6`; sockets made by raw system calls or
+//! real addresses (in `getaddrinfo`, the own name does so, too); lists of interfaces other than getifaddrs,
+//! SIOCGIFCONF and SIOCGIFADDR, such as netlink and `/proc/net/if_inet6`; sockets made by raw system calls or
 //! io_uring, `sendto(MSG_FASTOPEN)`, and the true peer of a socket that was inherited across exec.
 
 mod accept;

@@ -1,9 +1,9 @@
-//! Takes from a rank what is for its launcher alone.
+//! Removes from a rank's environment what is for its launcher alone.
 
 use causeway_wire::env::NOT_FOR_RANKS;
 use std::ffi::{OsStr, OsString};
 
-/// Lists the variables that this process is to lose, if it is a rank.
+/// Lists the variables that must be removed from this process, if it is a rank.
 pub fn not_for_ranks(value: impl Fn(&OsStr) -> Option<OsString>) -> Vec<OsString> {
     let told = value(OsStr::new(NOT_FOR_RANKS)).unwrap_or_default();
     let told = told.to_string_lossy();
@@ -11,7 +11,7 @@ pub fn not_for_ranks(value: impl Fn(&OsStr) -> Option<OsString>) -> Vec<OsString
         return Vec::new();
     };
     match value(OsStr::new(rank)) {
-        // No variable can have another name, and to remove one would end the process.
+        // No variable can have such a name, and removing one would panic and so end the process.
         Some(_) => { names.split(' ') }
             .filter(|name| !name.is_empty() && !name.contains(['=', '\0']))
             .map(OsString::from)

@@ -1,20 +1,21 @@
-//! The functions behind the hooks: the next definition in the search order, found on first use.
+//! The functions behind the hooks: each is the next definition in the search order, and is found on first
+//! use.
 //!
-//! `C-unwind`, because accept and connect are cancellation points: a cancelled thread unwinds through the
-//! hook.
+//! Their ABI is `C-unwind` because accept and connect are cancellation points: a cancelled thread unwinds
+//! through the hook.
 
 use libc::{c_char, c_int, c_ulong, c_void, pid_t, sockaddr, socklen_t};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 macro_rules! real {
     ($($name:ident: $type:ty;)*) => {$(
-        /// The real function; `None` where no library loaded after this one defines it.
+        /// The real function; `None` if no library that was loaded after this one defines it.
         pub fn $name() -> Option<$type> {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let mut found = FOUND.load(Ordering::Relaxed);
             if found.is_null() {
                 let name = concat!(stringify!($name), "\0");
-                // SAFETY: a string that ends in a zero byte; glibc allows RTLD_NEXT from any library.
+                // SAFETY: the string ends in a zero byte; glibc allows RTLD_NEXT in any library.
                 found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast()) };
                 FOUND.store(found, Ordering::Relaxed);
             }

@@ -1,41 +1,41 @@
-//! Decides which way a connection takes. Pure: addresses in, a decision out.
+//! Decides which path a connection takes. Pure: it takes addresses and returns a decision.
 
 use crate::address;
 use crate::context::Context;
 use causeway_wire::{Cidr, Grid, Place, Site};
 use std::net::SocketAddr;
 
-/// The way to a destination, as seen from one site.
+/// The path to a destination, as seen from one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// Straight there: same site, loopback, or an address of no site.
+    /// The direct path: within the site, to loopback, or to an address of no site.
     Native,
-    /// The connection goes through the own site's gateway.
+    /// The path through the own site's gateway.
     Gateway(Way<'a>),
-    /// The connection goes to another site, but no gateway of the own site has an address that this kind of
-    /// socket can connect to.
+    /// The destination is at another site, but no gateway of the own site has an address to which this kind
+    /// of socket can connect.
     NoGateway(&'a Site),
 }
 
-/// A way through a gateway.
+/// A path through a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Way<'a> {
-    /// Where it leads.
+    /// The site to which it leads.
     pub to: &'a Site,
-    /// The gateway's LAN address, in the form the socket needs.
+    /// The gateway's LAN address, in the form that the socket needs.
     pub gateway: SocketAddr,
-    /// Its place in the list of the own site's gateways.
+    /// The gateway's place in the list of the own site's gateways.
     pub which: usize,
 }
 
-/// Decides for a process with this context.
+/// The route to a destination, for a process with this context.
 pub fn route(context: &Context, destination: SocketAddr) -> Route<'_> {
     decide(&context.grid, &context.here, &context.neighbours, destination)
 }
 
-/// The gateway taken has the destination's own family (IPv4-mapped counts as IPv4); only where the
-/// site has none, an IPv6 socket goes to an IPv4 gateway through its mapped address. Never the other way
-/// round: source and destination would be of two families, and the far end could not show the source.
+/// Prefers the gateway with the destination's own family (IPv4-mapped counts as IPv4); only if the site has
+/// none does an IPv6 socket connect to an IPv4 gateway, through its mapped address. It is never the other way
+/// round: source and destination would have different families, and the far end could not show the source.
 fn decide<'a>(grid: &'a Grid, here: &'a Site, neighbours: &[Cidr], destination: SocketAddr) -> Route<'a> {
     let Place::Remote(to) = grid.place(here, neighbours, destination.ip()) else {
         return Route::Native;

@@ -1,12 +1,13 @@
-//! What becomes of a connect() that does not block.
+//! The outcome of a connect() that does not block.
 //!
-//! The kernel's answer is EINPROGRESS; the program waits until the socket can be written to and asks for
-//! SO_ERROR, calls connect() again or asks for the peer. Our socket can be written to at once, since the
-//! gateway has it. So the answer is given where the program asks: the gateway sends the verdict as urgent
-//! data, which is no part of the stream, and the call waits for it, a round trip to the destination in most
-//! cases. A program that does not ask reads nothing but its own data, and a refusal reaches it as a reset.
+//! Such a call returns EINPROGRESS; the program waits until the socket is writable and asks for SO_ERROR,
+//! calls connect() again or asks for the peer. Our socket is writable at once, since the gateway has accepted
+//! it. So the answer is given when the program asks: the gateway sends the verdict as urgent data, which is
+//! not part of the stream, and the program's call waits for it, in most cases for a round trip to the
+//! destination. A program that does not ask still reads nothing but its own data, and a refusal reaches it as
+//! a reset.
 //!
-//! MPI libraries connect only to sockets that listen. A wait would cost them a round trip for each peer, so
+//! MPI libraries connect only to sockets that listen. Waiting would cost them a round trip for each peer, so
 //! their connections succeed at once and ask for no verdict.
 
 use crate::context::context;
@@ -20,12 +21,12 @@ use std::ffi::CStr;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The longest wait in a call that is not to block. A host that refuses is known after a round trip, one that
-/// does not exist after 3 s, when its gateway's kernel has given up.
+/// The longest wait in a call that must not block. The refusal of a host is known after a round trip, and
+/// that a host does not exist after 3 s, when its gateway's kernel has given up.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How the file names of MPI libraries and of their transports begin. Causeway's own above MPI wait for their
-/// peer's greeting.
+/// The beginnings of the file names of MPI libraries and of their transports. Causeway's own libraries above
+/// MPI, which wait for their peer's greeting anyway, are included.
 const MPI_LIBRARIES: &[&[u8]] = &[
     b"libcauseway_",
     b"libmpi",
@@ -41,17 +42,17 @@ const MPI_LIBRARIES: &[&[u8]] = &[
     b"libucm",
 ];
 
-/// The gateway's proof, which connect() itself has read.
+/// The bytes of the gateway's proof, which connect() itself has read.
 const PROOF: u64 = causeway_wire::preface::ANSWER_BYTES as u64;
 
-/// How a connection has settled.
+/// The outcome of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// It was never open how it would, or the outcome is known by now.
+    /// The outcome was never open, or has been reported already.
     Native,
     /// The destination has accepted; this is reported once.
     Connected,
-    /// It has not; the socket can connect again.
+    /// The destination has not accepted; the socket can connect again.
     Failed(Errno),
     /// The answer takes longer than a call may wait.
     Later,
@@ -59,25 +60,25 @@ pub enum Settled {
 
 /// Whether the call that returns to this address came from an MPI.
 pub fn is_mpi(caller: usize) -> bool {
-    // SAFETY: zeroes are a valid Dl_info, and dladdr fills it in from any address.
+    // SAFETY: zeroes are a valid Dl_info, and dladdr can fill it in from any address.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let found = unsafe { libc::dladdr(std::ptr::without_provenance(caller), &raw mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return false;
     }
-    // SAFETY: the loader's own string, which lives as long as the library.
+    // SAFETY: this is the loader's own string, which lives as long as the library.
     let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     MPI_LIBRARIES.iter().any(|library| name.starts_with(library))
 }
 
-/// Whether a socket can get the verdict outside its stream: not if it reads urgent data in line.
+/// Whether a socket can get the verdict outside its stream: it cannot if it reads urgent data in line.
 pub fn can_be_told(fd: c_int) -> bool {
     sys::option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_OOBINLINE) == Ok(0)
 }
 
-/// Waits for the verdict on a connection, if there is one to come.
+/// Waits for the verdict on a connection, if there will be one.
 pub fn settle(fd: c_int) -> Settled {
     let Some(destination) = table::asked(fd) else {
         return Settled::Native;
@@ -93,7 +94,7 @@ pub fn settle(fd: c_int) -> Settled {
     }
 }
 
-/// Reports what errno cannot say of a failure, and restores the socket.
+/// Reports what errno cannot say about a failure, and restores the socket.
 fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) -> Fault<'a>) -> Settled {
     table::forget(fd);
     sys::dissolve(fd);
@@ -110,13 +111,14 @@ fn failed<'a>(fd: c_int, destination: SocketAddr, fault: impl FnOnce(Way<'a>) ->
     Settled::Failed(fault.errno())
 }
 
-/// The verdict; `None` when it has not come by the deadline.
+/// The verdict; `None` if it has not come by the deadline.
 fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str> {
     const CLOSED: &str = "it closed the connection without a verdict";
     let mut had_ended = false;
     loop {
-        // Data may arrive between two checks. So bytes are counted before the check for the end, which counts
-        // as one, and both before the check for the verdict, which comes before all other bytes.
+        // Data may arrive between two checks. So the received bytes are counted before the check for the end,
+        // which counts as one byte, and both come before the check for the verdict, which precedes all other
+        // bytes.
         let received = sys::received_bytes(fd);
         let (has_data, has_ended) = match sys::peek(fd, &mut [0]) {
             Ok(count) => (count > 0, count == 0),
@@ -131,7 +133,8 @@ fn verdict(fd: c_int, deadline: Instant) -> Result<Option<Verdict>, &'static str
             Ok(None) => {}
             Err(_) => return Err(CLOSED),
         }
-        // Then it was read through another descriptor. An emulator does not report how much was received.
+        // In this case the verdict was read through another descriptor. An emulator does not report how much
+        // was received.
         if has_data || received > PROOF + u64::from(has_ended) {
             return Ok(Some(Verdict::Connected));
         }
@@ -156,7 +159,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     fn urgent(stream: &TcpStream, code: u8) {
-        // SAFETY: one live byte.
+        // SAFETY: this is one live byte.
         let sent = unsafe { libc::send(stream.as_raw_fd(), (&raw const code).cast(), 1, libc::MSG_OOB) };
         assert_eq!(sent, 1);
     }
@@ -182,7 +185,7 @@ mod tests {
             gateway.write_all(b"data").unwrap();
             if asks {
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
-                // Through a duplicate, say.
+                // The verdict may be asked for again, for example through a duplicate of the socket.
                 assert_eq!(verdict(process.as_raw_fd(), soon()), Ok(Some(Verdict::Connected)));
             }
             let mut read = [0; 4];

@@ -1,7 +1,8 @@
-//! System calls the shim makes on its own behalf, as safe functions.
+//! System calls that the shim makes for itself, as safe functions.
 //!
-//! Raw calls and not libc's wrappers, for two reasons: the wrappers' names are the ones hooked here, and they
-//! are cancellation points, whose unwinding must not pass through Rust frames that own something.
+//! They are raw calls, not libc's wrappers, for two reasons: the names of the wrappers are the ones that are
+//! hooked here, and the wrappers are cancellation points, whose unwinding must not pass through Rust frames
+//! that own something.
 
 use crate::address::{self, Sockaddr};
 use libc::{c_int, c_long, c_void};
@@ -13,19 +14,19 @@ use std::time::Instant;
 pub struct Errno(pub c_int);
 
 impl Errno {
-    /// The one the last call of this thread left.
+    /// The error that the last call of this thread has left.
     pub fn last() -> Errno {
         // SAFETY: glibc gives every thread a valid location for as long as the thread lives.
         Errno(unsafe { *libc::__errno_location() })
     }
 
-    /// Leaves it for the caller of a hook.
+    /// Sets errno to this, for the caller of a hook.
     pub fn set(self) {
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = self.0 }
     }
 
-    /// The error in words, as the C library puts it.
+    /// The error in the words of the C library.
     pub fn text(self) -> String {
         let text = std::io::Error::from_raw_os_error(self.0).to_string();
         let words = text.split(" (os error").next().unwrap_or_default();
@@ -44,7 +45,7 @@ impl OptionValue for u64 {}
 pub struct Timeval {
     /// Whole seconds.
     pub seconds: i64,
-    /// Microseconds on top.
+    /// Additional microseconds.
     pub microseconds: i64,
 }
 impl OptionValue for Timeval {}
@@ -60,11 +61,11 @@ pub fn connect(fd: c_int, to: &Sockaddr) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_connect, fd, bytes.as_ptr(), bytes.len()) }).map(drop)
 }
 
-/// Ends a connection or an attempt but keeps the socket, its options and its binding, so that it can connect
-/// again; the error the attempt left behind goes too.
+/// Ends a connection or an attempt, but keeps the socket, its options and its binding, so that it can connect
+/// again; also clears the error that the attempt has left.
 pub fn dissolve(fd: c_int) {
     let unspecified = [0_u8; address::V4_BYTES];
-    // SAFETY: sixteen readable bytes that say AF_UNSPEC.
+    // SAFETY: these are sixteen readable bytes that mean AF_UNSPEC.
     unsafe { libc::syscall(libc::SYS_connect, fd, unspecified.as_ptr(), unspecified.len()) };
     let _ = option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_ERROR);
 }
@@ -103,8 +104,8 @@ pub fn set_option<T: OptionValue>(fd: c_int, level: c_int, name: c_int, value: T
     check(result).map(drop)
 }
 
-/// The number that the kernel gives each socket and never reuses (SO_COOKIE, since Linux 4.12). If there is
-/// none, as in an emulator, the number of the socket's file, which repeats after 2^32 more.
+/// The number that the kernel gives each socket and never uses again (SO_COOKIE, since Linux 4.12). If there
+/// is none, as in an emulator, the number of the socket's file, which repeats after 2^32 others.
 pub fn cookie(fd: c_int) -> Result<u64, Errno> {
     match option(fd, libc::SOL_SOCKET, libc::SO_COOKIE) {
         Err(Errno(libc::EINVAL | libc::ENOPROTOOPT)) => file_number(fd),
@@ -114,18 +115,18 @@ pub fn cookie(fd: c_int) -> Result<u64, Errno> {
 
 fn file_number(fd: c_int) -> Result<u64, Errno> {
     let mut found = std::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the kernel writes one struct stat, which is libc's on processors of 64 bits.
+    // SAFETY: the kernel writes one struct stat, which is libc's on 64-bit processors.
     check(unsafe { libc::syscall(libc::SYS_fstat, fd, found.as_mut_ptr()) })?;
-    // SAFETY: zeroes are a valid one, too.
+    // SAFETY: zeroes are a valid struct stat, too.
     Ok(unsafe { found.assume_init() }.st_ino)
 }
 
-/// getsockname(2), of an internet socket.
+/// getsockname(2) of an internet socket.
 pub fn local_name(fd: c_int) -> Result<SocketAddr, Errno> {
     name(libc::SYS_getsockname, fd)
 }
 
-/// getpeername(2), of an internet socket: what the kernel says, not what the application is shown.
+/// getpeername(2) of an internet socket: what the kernel says, not what the application is shown.
 pub fn peer_name(fd: c_int) -> Result<SocketAddr, Errno> {
     name(libc::SYS_getpeername, fd)
 }
@@ -138,11 +139,11 @@ fn name(call: c_long, fd: c_int) -> Result<SocketAddr, Errno> {
     address::decode(&bytes).ok_or(Errno(libc::EAFNOSUPPORT))
 }
 
-/// Sends what fits without waiting and without SIGPIPE.
+/// Sends as much as possible without waiting and without SIGPIPE.
 pub fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     let nowhere = std::ptr::null::<c_void>();
-    // SAFETY: the pointer and the length are of one live slice; no address.
+    // SAFETY: the pointer and the length are of one live slice; there is no address.
     check(unsafe {
         libc::syscall(
             libc::SYS_sendto,
@@ -156,17 +157,17 @@ pub fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
     })
 }
 
-/// Takes what is there without waiting; zero is the end of the stream.
+/// Receives what has come, without waiting; zero is the end of the stream.
 pub fn receive(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     receive_with(fd, into, libc::MSG_DONTWAIT)
 }
 
-/// Like [`receive`], but leaves the bytes where they are.
+/// Does the same as [`receive`], but leaves the bytes in the stream.
 pub fn peek(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
     receive_with(fd, into, libc::MSG_DONTWAIT | libc::MSG_PEEK)
 }
 
-/// Takes one byte of urgent data without waiting; `None` where there is none, or it was taken before.
+/// Receives one byte of urgent data without waiting; `None` if there is none, or it was received before.
 pub fn receive_urgent(fd: c_int) -> Result<Option<u8>, Errno> {
     let mut byte = [0];
     match receive_with(fd, &mut byte, libc::MSG_DONTWAIT | libc::MSG_OOB) {
@@ -176,10 +177,11 @@ pub fn receive_urgent(fd: c_int) -> Result<Option<u8>, Errno> {
     }
 }
 
-/// How much a TCP connection has received: bytes, urgent ones among them, and one more for its end. 0 where
-/// the kernel does not say (before Linux 4.1).
+/// How much a TCP connection has received: bytes, including urgent ones, and one more for its end. 0 if the
+/// kernel does not report it (before Linux 4.1).
 pub fn received_bytes(fd: c_int) -> u64 {
-    // tcpi_bytes_received of struct tcp_info in linux/tcp.h, which libc has only up to tcpi_total_retrans.
+    // The offset of tcpi_bytes_received in struct tcp_info of linux/tcp.h; libc's ends with
+    // tcpi_total_retrans.
     const AT: usize = 128;
     let mut info = [0_u8; AT + 8];
     let mut length = info.len() as libc::socklen_t;
@@ -200,7 +202,7 @@ pub fn received_bytes(fd: c_int) -> u64 {
 
 fn receive_with(fd: c_int, into: &mut [u8], flags: c_int) -> Result<usize, Errno> {
     let nobody = std::ptr::null_mut::<c_void>();
-    // SAFETY: the kernel writes at most the slice's length; no address is asked for.
+    // SAFETY: the kernel writes at most the slice's length; no address is requested.
     let result = unsafe {
         libc::syscall(
             libc::SYS_recvfrom,
@@ -215,15 +217,15 @@ fn receive_with(fd: c_int, into: &mut [u8], flags: c_int) -> Result<usize, Errno
     check(result)
 }
 
-/// Waits for events of poll(2), an error or a hang-up; false when the deadline came first. Signals do not end
-/// the wait: their handlers run and it goes on.
+/// Waits for events of poll(2), an error or a hang-up; false if the deadline came first. Signals do not end
+/// the wait: their handlers run, and it goes on.
 pub fn wait(fd: c_int, events: libc::c_short, deadline: Instant) -> Result<bool, Errno> {
     let mut poll = [unready(fd, events)];
     poll_until(&mut poll, deadline).map(|ready| ready > 0)
 }
 
-/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, empty at the
-/// deadline.
+/// Waits as [`wait`] does, for several descriptors; returns the places of those that are ready, in order, and
+/// none at the deadline.
 pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<Vec<usize>, Errno> {
     let mut polls: Vec<_> = wanted.iter().map(|(fd, events)| unready(*fd, *events)).collect();
     poll_until(&mut polls, deadline)?;
@@ -248,7 +250,7 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
             tv_nsec: left.subsec_nanos() as c_long,
         };
         let no_mask = std::ptr::null::<c_void>();
-        // SAFETY: that many live pollfds and one live timespec; no signal mask.
+        // SAFETY: there are this many live pollfds and one live timespec; there is no signal mask.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_ppoll,
@@ -266,11 +268,11 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
     }
 }
 
-/// Whether a process is in this process group, 0 being the group of its own number as setpgid(2) has it.
-/// Leaves errno as it was.
+/// Whether a process is in this process group; as in setpgid(2), 0 is the group with the process's own
+/// number. Leaves errno unchanged.
 pub fn is_in_group(pid: libc::pid_t, group: libc::pid_t) -> bool {
     let before = Errno::last();
-    // SAFETY: a number only.
+    // SAFETY: the argument is only a number.
     let present = unsafe { libc::syscall(libc::SYS_getpgid, pid) };
     before.set();
     let wanted = if group == 0 { pid } else { group };
@@ -279,11 +281,11 @@ pub fn is_in_group(pid: libc::pid_t, group: libc::pid_t) -> bool {
 
 /// close(2).
 pub fn close(fd: c_int) {
-    // SAFETY: closing a number is safe; the callers close what they alone hold.
+    // SAFETY: closing a number is safe; only the callers have these descriptors.
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
-/// A TCP socket of its own, which neither blocks nor survives exec.
+/// Creates a TCP socket of the shim's own, which neither blocks nor survives exec.
 pub fn tcp_socket(v4: bool) -> Result<c_int, Errno> {
     let family = if v4 { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -297,7 +299,7 @@ pub fn random<const BYTES: usize>() -> Result<[u8; BYTES], Errno> {
     let mut bytes = [0; BYTES];
     // SAFETY: the kernel writes at most the array's length to it.
     let filled = check(unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) })?;
-    // No call for up to 256 bytes gives fewer, as its manual page says.
+    // According to its manual page, no call for up to 256 bytes returns fewer.
     (filled == BYTES).then_some(bytes).ok_or(Errno(libc::EIO))
 }
 
@@ -313,7 +315,7 @@ pub fn set_flags(fd: c_int, flags: c_int) {
     } else {
         0
     };
-    // SAFETY: numbers only; nobody else has the descriptor yet.
+    // SAFETY: all arguments are numbers; nobody else has the descriptor yet.
     unsafe {
         libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | status);
         libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFD, descriptor);
@@ -326,9 +328,9 @@ pub fn monotonic_ms() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a place for the result.
+    // SAFETY: this is a place for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    // Neither is negative.
+    // Neither number is negative.
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
@@ -345,7 +347,7 @@ pub fn is_nonblocking(fd: c_int) -> Result<bool, Errno> {
     Ok(flags & libc::O_NONBLOCK as usize != 0)
 }
 
-/// write(2), once: a line is shorter than what a pipe takes in one piece.
+/// write(2), once: a line is shorter than what a pipe accepts in one piece.
 pub fn write(fd: c_int, bytes: &[u8]) {
     // SAFETY: the pointer and the length are of one live slice.
     unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) };
@@ -353,17 +355,17 @@ pub fn write(fd: c_int, bytes: &[u8]) {
 
 /// Ends the process at once: none of the program's code runs any more.
 pub fn end(status: c_int) -> ! {
-    // SAFETY: it takes a number and does not return.
+    // SAFETY: the call takes a number and does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// Fresh memory by mmap(2), for where the heap must not be used.
+/// Gets fresh memory from mmap(2), for places where the heap must not be used.
 pub fn map(bytes: usize) -> Result<*mut c_void, Errno> {
     let (access, kind) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
     );
-    // SAFETY: a new mapping at a place of the kernel's choice.
+    // SAFETY: this is a new mapping at a place that the kernel chooses.
     let place = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
     if place == libc::MAP_FAILED {
         return Err(Errno::last());
@@ -371,8 +373,8 @@ pub fn map(bytes: usize) -> Result<*mut c_void, Errno> {
     Ok(place)
 }
 
-/// Gives back what [`map`] has given.
+/// Releases what [`map`] has returned.
 pub fn unmap(place: *mut c_void, bytes: usize) {
-    // SAFETY: the callers unmap what they have mapped, once.
+    // SAFETY: the callers unmap what they have mapped, and do so once.
     unsafe { libc::munmap(place, bytes) };
 }

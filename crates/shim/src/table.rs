@@ -1,8 +1,8 @@
-//! The table of sockets whose true peer is not the one that the kernel names, by file descriptor.
+//! The table of sockets, by file descriptor, whose true peer is not the one that the kernel reports.
 //!
-//! Readers take no lock and nothing is ever freed, so it is safe in signal handlers and after fork. Each
-//! entry remembers its socket's cookie: when a descriptor was closed and used again behind our back, the
-//! cookies differ and the entry does not count. That spares a hook of close().
+//! Readers take no lock and nothing is ever freed, so the table is safe in signal handlers and after fork.
+//! Each entry contains its socket's cookie: if a descriptor was closed and used again without our knowledge,
+//! the cookies differ, and the entry does not count. So close() need not be hooked.
 
 use crate::sys;
 use libc::c_int;
@@ -10,27 +10,28 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 const CHUNK_SLOTS: usize = 256;
-/// 1 048 576 descriptors, the kernel's own default bound (fs.nr_open). A socket beyond it works; only its
-/// peer is shown as the gateway.
+/// Enough chunks for 1 048 576 descriptors, the kernel's own default limit (fs.nr_open). A socket beyond it
+/// works, but its peer is shown as the gateway.
 const CHUNKS: usize = 4096;
-/// A writer holds a slot for some ten nanoseconds. One that holds it longer was lost in a fork.
+/// How often to try a slot: a writer holds it for some ten nanoseconds, and one that holds it longer was lost
+/// in a fork.
 const SPINS: usize = 1000;
 
 const ASKED: u32 = 1 << 24;
 
 static CHUNK: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
 
-/// All zero bytes are a chunk of empty slots.
+/// A part of the table; all bytes zero means that all slots are empty.
 #[repr(C)]
 struct Chunk([Slot; CHUNK_SLOTS]);
 
-/// A sequence lock: odd while somebody writes.
+/// An entry with a sequence lock, which is odd while somebody writes.
 #[repr(C)]
 struct Slot {
     sequence: AtomicU32,
-    /// Port, above it 4 or 6, and above that 1 where a verdict is to come.
+    /// The port, above it 4 or 6, and above that 1 if a verdict will come.
     port_and_family: AtomicU32,
-    /// Zero: empty. The kernel numbers sockets from one.
+    /// The socket's cookie; zero if the slot is empty, as the kernel numbers sockets from one.
     cookie: AtomicU64,
     high: AtomicU64,
     low: AtomicU64,
@@ -40,16 +41,16 @@ struct Slot {
 struct Entry {
     cookie: u64,
     peer: SocketAddr,
-    /// The gateway was asked for a verdict, which nobody has taken.
+    /// Whether the gateway was asked for a verdict that nobody has fetched.
     is_asked: bool,
 }
 
-/// Notes the true peer of a socket.
+/// Records the true peer of a socket.
 pub fn note(fd: c_int, peer: SocketAddr) {
     put(fd, peer, false);
 }
 
-/// Notes the true peer of a socket for which a verdict is to come.
+/// Records the true peer of a socket for which a verdict will come.
 pub fn note_asked(fd: c_int, peer: SocketAddr) {
     put(fd, peer, true);
 }
@@ -64,7 +65,7 @@ fn put(fd: c_int, peer: SocketAddr, is_asked: bool) {
     }
 }
 
-/// Forgets it.
+/// Removes the entry of a socket.
 pub fn forget(fd: c_int) {
     if let Some(slot) = slot(fd)
         && slot.read().is_some()
@@ -73,19 +74,19 @@ pub fn forget(fd: c_int) {
     }
 }
 
-/// The true peer of a socket, if it has one of its own. Costs a load or two where there is none.
+/// The true peer of a socket, if it is in the table. If it is not, this costs a load or two.
 pub fn true_peer(fd: c_int) -> Option<SocketAddr> {
     let entry = slot(fd)?.read()?;
     (sys::cookie(fd) == Ok(entry.cookie)).then_some(entry.peer)
 }
 
-/// The true peer of a socket for which a verdict is to come.
+/// The true peer of a socket for which a verdict will come.
 pub fn asked(fd: c_int) -> Option<SocketAddr> {
     let entry = slot(fd)?.read().filter(|entry| entry.is_asked)?;
     (sys::cookie(fd) == Ok(entry.cookie)).then_some(entry.peer)
 }
 
-/// The descriptor `new` now is the same socket as `old`.
+/// Copies an entry, because the descriptor `new` is now the same socket as `old`.
 pub fn copy(old: c_int, new: c_int) {
     if let Some(entry) = slot(old).and_then(Slot::read)
         && let Some(slot) = slot_or_new(new)
@@ -97,7 +98,7 @@ pub fn copy(old: c_int, new: c_int) {
 fn slot(fd: c_int) -> Option<&'static Slot> {
     let index = usize::try_from(fd).ok()?;
     let chunk = CHUNK.get(index / CHUNK_SLOTS)?.load(Ordering::Acquire);
-    // SAFETY: a pointer published here stays valid and shared until the process ends.
+    // SAFETY: a pointer that is published here stays valid and shared until the process ends.
     let chunk = unsafe { chunk.as_ref() }?;
     chunk.0.get(index % CHUNK_SLOTS)
 }
@@ -112,26 +113,27 @@ fn slot_or_new(fd: c_int) -> Option<&'static Slot> {
             .compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
-            // SAFETY: the mapping just made, which nobody else has seen.
+            // SAFETY: this is the mapping just made, which nobody else has seen.
             unsafe { libc::munmap(new.cast(), size_of::<Chunk>()) };
         }
     }
     slot(fd)
 }
 
-/// Makes a chunk by mmap: a signal handler must not call the allocator.
+/// Makes a chunk with mmap: a signal handler must not call the allocator.
 fn new_chunk() -> Option<*mut Chunk> {
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
     );
-    // SAFETY: a new private mapping, of zeroes, aligned to a page.
+    // SAFETY: this is a new private mapping, of zeroes, aligned to a page.
     let chunk = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Chunk>(), protection, flags, -1, 0) };
     (chunk != libc::MAP_FAILED).then_some(chunk.cast())
 }
 
 impl Slot {
-    /// `None` if empty, or if a writer takes too long: only the descriptor's own user writes.
+    /// Returns `None` if the slot is empty, or a writer takes too long: only the user of the descriptor
+    /// writes.
     fn read(&self) -> Option<Entry> {
         for _ in 0..SPINS {
             let before = self.sequence.load(Ordering::Acquire);

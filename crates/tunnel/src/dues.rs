@@ -1,22 +1,22 @@
-//! What a tunnel may have to tell its driver. `telling` tells it.
+//! What a tunnel may have to report to its driver; `telling` does so.
 
 use crate::event::Event;
 use std::collections::VecDeque;
 
-/// Something to tell the driver.
+/// Something that the tunnel may have to report.
 #[derive(Debug)]
 pub(crate) enum Due {
     /// Something about a stream.
     Stream(u32),
-    /// Whole messages.
+    /// Complete messages.
     Messages,
-    /// Streams whose open and messages are here.
+    /// Streams whose open, and the messages before it, have arrived.
     Opens,
-    /// Lanes, or the tunnel as a whole, have something to tell that has been noted already.
+    /// An event of a lane, or of the tunnel as a whole, that has already been recorded.
     Event(Event<'static>),
 }
 
-/// Lists what is due, in order. It is emptied before more input is taken, so it stays short.
+/// The list of what is due, in order. It is emptied before more input is read, so it stays short.
 #[derive(Debug, Default)]
 pub(crate) struct Dues(VecDeque<Due>);
 
@@ -41,7 +41,7 @@ impl Dues {
         self.0.pop_front()
     }
 
-    /// Takes the next event of a lane or of the whole tunnel, whatever is ahead of it.
+    /// Removes and returns the next event of a lane or of the whole tunnel, whatever precedes it.
     pub(crate) fn take_noted(&mut self) -> Option<Event<'static>> {
         let noted = self.0.iter().position(|due| matches!(due, Due::Event(_)))?;
         match self.0.remove(noted) {
@@ -50,7 +50,7 @@ impl Dues {
         }
     }
 
-    /// Puts a due back: there may be more of it.
+    /// Puts back something due, because there may be more of it.
     pub(crate) fn put_back(&mut self, due: Due) {
         self.0.push_front(due);
     }

@@ -1,4 +1,5 @@
-//! Frames of a lane: sixteen bytes of header, then the payload. The lane's hello carries the version.
+//! Frames of a lane: each is a header of sixteen bytes, then the payload. The lane's hello carries the
+//! version.
 //!
 //! ```text
 //! byte 0       kind
@@ -9,43 +10,43 @@
 //!              where the receiver takes bytes (open, opened, credit), what was sent before it (reset), number of
 //!              the frame among those of messages (message), bytes of this lane received (ack)
 //! ```
-//! All numbers are big-endian. Positions make every frame's meaning independent of the lane it travels on, of
-//! what overtook it there and of what was received twice; only an ack speaks of its own lane.
+//! All numbers are big-endian. Because of the positions, every frame means the same on whatever lane it is
+//! sent, whatever has overtaken it and whatever was received twice; only an ack is about its own lane.
 
 /// Length of every header.
 pub const HEADER_BYTES: usize = 16;
 
-/// Longest payload. 60 kB keep the added wait of a small frame behind a large one under 0.5 ms at 1 Gbit/s
-/// and the header's share under 0.03 %.
+/// Longest payload. With 60 kB, a small frame waits less than 0.5 ms behind a large one at 1 Gbit/s, and the
+/// header's share stays under 0.03 %.
 pub const MAX_PAYLOAD: usize = 60 * 1024;
 
-/// What a frame is. A number never gets a second meaning.
+/// The kind of a frame. A number never gets a second meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// Bytes of a stream.
     Data = 1,
-    /// The sender opens a stream; payload: how many message frames went before it (8 bytes), then
+    /// The sender opens a stream; payload: how many message frames were sent before it (8 bytes), then
     /// [`crate::OpenRequest`].
     Open = 2,
-    /// The receiver of an open reached the destination.
+    /// The receiver of an open has reached the destination.
     Opened = 3,
     /// The sender's half of the stream ends at `position`.
     Finish = 4,
-    /// The stream ends both ways once the bytes up to `position` are there; detail: reason. Also the refusal
-    /// of an open.
+    /// The stream ends in both directions once the bytes up to `position` have arrived; detail: reason. This
+    /// is also the refusal of an open.
     Reset = 5,
-    /// The sender takes bytes up to `position`.
+    /// The sender accepts bytes up to `position`.
     Credit = 6,
-    /// Carries nothing, whatever its payload. Like every frame but an ack it is acknowledged, so it shows
-    /// whether a silent lane is alive.
+    /// Nothing, whatever the payload. Like every frame but an ack it is acknowledged, so it shows whether a
+    /// silent lane is alive.
     Ping = 7,
     // 8 was the pong of version 1.
-    /// Bytes for the gateway itself, in order; detail 1: the message goes on in the next frame.
+    /// Bytes for the gateway itself, in order; detail 1: the message continues in the next frame.
     Message = 9,
-    /// The sender has taken `position` bytes off this lane since it came up.
+    /// The sender has received `position` bytes on this lane since it came up.
     Ack = 10,
-    /// The sender skips this stream id, which is still in use when the ids start over.
+    /// The sender skips this stream id, which is still in use when the ids start again.
     Skip = 11,
 }
 
@@ -60,23 +61,23 @@ impl Kind {
     }
 }
 
-/// A frame's first sixteen bytes.
+/// The first sixteen bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame is.
+    /// The frame's kind.
     pub kind: Kind,
     /// See the module's picture.
     pub detail: u8,
-    /// Payload bytes that follow.
+    /// How many bytes of payload follow.
     pub length: u16,
-    /// Which stream; 0 is the tunnel.
+    /// The number of the stream; 0 is the tunnel itself.
     pub stream: u32,
     /// See the module's picture.
     pub position: u64,
 }
 
 impl Header {
-    /// The bytes on the wire.
+    /// Returns the bytes to send.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0] = self.kind as u8;
@@ -107,44 +108,44 @@ impl Header {
     }
 }
 
-/// A violation of the protocol by the far gateway: no gateway of this version does this. The lane is closed.
+/// A violation of the protocol by the far gateway: no gateway of this version commits it. The lane is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// Unknown frame kind.
+    /// The kind of a frame is unknown.
     #[error("frame kind {0} is unknown")]
     Kind(u8),
-    /// Payload longer than [`MAX_PAYLOAD`].
+    /// A payload is longer than [`MAX_PAYLOAD`].
     #[error("frame payload of {0} bytes is too long")]
     Length(u16),
-    /// An open that cannot be read.
+    /// An open cannot be read.
     #[error("open request of stream {0} cannot be read")]
     Open(u32),
-    /// A stream id the far side may not choose, or one in use.
+    /// The far side may not choose this stream id, or it is in use.
     #[error("stream {0} may not be opened by the far side")]
     StreamId(u32),
-    /// The stream sent more bytes than were granted.
+    /// The stream has sent more bytes than were granted.
     #[error("stream {0}: bytes beyond the granted window")]
     Window(u32),
-    /// Bytes beyond the end, or an end before bytes.
+    /// Bytes come after the end, or an end comes before bytes.
     #[error("stream {0}: position {1} contradicts what was said before")]
     Position(u32, u64),
-    /// A message longer than the bound.
+    /// A message is longer than the limit.
     #[error("message of more than {0} bytes")]
     Message(usize),
-    /// An acknowledgement of bytes that were not sent.
+    /// Bytes are acknowledged that were not sent.
     #[error("acknowledgement of byte {0}, which was not sent")]
     Ack(u64),
-    /// More bytes arrived ahead of their stream's open, or more pieces out of order, than this end keeps.
-    /// Sent again once what is missing is here, they are accepted.
+    /// More bytes arrived ahead of their stream's open, or more pieces out of order, than this end keeps. If
+    /// they are sent again once what is missing has arrived, they are accepted.
     #[error("too much arrived out of turn")]
     Early,
-    /// It makes this end queue answers and does not read them.
+    /// The far gateway makes this end queue answers, but does not read them.
     #[error("the far gateway takes no answers: {0} bytes of them wait")]
     Unread(u64),
 }
 
-/// Cuts a lane's bytes into frames. Payload of data frames is handed on as it arrives, so that a large frame
-/// costs no waiting and no buffer; other frames are handed on whole.
+/// Cuts a lane's bytes into frames. The payload of data frames is handed over as it arrives, so that a large
+/// frame costs neither waiting nor a buffer; other frames are handed over as wholes.
 #[derive(Debug, Default)]
 pub struct LaneReader {
     data: Option<Header>,
@@ -153,17 +154,17 @@ pub struct LaneReader {
 /// One piece of a lane's input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The frame's header. For data it has position and length of this piece, not of the whole frame.
+    /// The frame's header. For data, position and length are those of this piece, not of the whole frame.
     pub header: Header,
     /// The piece's bytes.
     pub payload: &'a [u8],
 }
 
 impl LaneReader {
-    /// Takes the next piece off the front of `input`; `None` when more bytes are needed.
+    /// Reads the next piece from the front of `input`; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// As [`Header::decode`].
+    /// Those of [`Header::decode`].
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, ProtocolError> {
         let header = match self.data.take() {
             Some(rest) => rest,
@@ -182,7 +183,7 @@ impl LaneReader {
         let take = usize::from(header.length).min(input.len());
         let (payload, after) = input.split_at(take);
         *input = after;
-        // Fits: take is at most header.length.
+        // The number fits: it is at most header.length.
         let taken = take as u16;
         if taken < header.length {
             self.data = Some(Header {

@@ -1,4 +1,4 @@
-//! The hello, which opens a lane: it names the speaker and carries a challenge. Each side sends it once,
+//! The hello, which opens a lane: it names the sender and carries a challenge. Each side sends it once,
 //! before any frame.
 //!
 //! ```text
@@ -10,17 +10,17 @@
 //! byte 46      length of the site's name
 //! byte 47-     name
 //! ```
-//! The two sessions name a tunnel: a lane whose two hellos name an existing one resumes it, any other begins
-//! anew. The proof (32 bytes, an HMAC the driver makes over [`Hello::transcript`]) follows in each direction.
-//! Frames begin after it.
+//! The two sessions identify a tunnel: a lane whose two hellos name an existing tunnel resumes it, and any
+//! other lane begins a new one. The proof (32 bytes, an HMAC that the driver computes over
+//! [`Hello::transcript`]) follows in each direction. Frames begin after it.
 
-/// Nonce length.
+/// Length of a nonce.
 pub const NONCE_BYTES: usize = 32;
 
 /// Length of a proof: HMAC-SHA-256.
 pub const PROOF_BYTES: usize = 32;
 
-/// The version of what lanes carry: gateways with different ones refuse each other.
+/// The version of what lanes carry: gateways with different versions refuse each other.
 pub const VERSION: u8 = 2;
 const MAGIC: [u8; 4] = *b"CWLN";
 const FIXED_BYTES: usize = 47;
@@ -33,33 +33,33 @@ pub const MAX_BYTES: usize = FIXED_BYTES + 63;
 /// The first bytes of a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The speaker's site; see [`causeway_wire::grid::is_site_name`].
+    /// The sender's site; see [`causeway_wire::grid::is_site_name`].
     pub site: String,
     /// Fresh random bytes.
     pub nonce: [u8; NONCE_BYTES],
-    /// The speaker's half of the tunnel's identity.
+    /// The sender's half of the tunnel's identity.
     pub session: u64,
-    /// Which lane of the tunnel this is, below [`crate::tunnel::MAX_LANES`]; the dialling side chooses, the
-    /// other repeats it.
+    /// Which lane of the tunnel this is, a number below [`crate::tunnel::MAX_LANES`]; the side that dials
+    /// chooses it, and the other repeats it.
     pub lane: u8,
 }
 
 /// Why bytes are not a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    /// Another program, or another version.
+    /// The bytes come from another program, or have another version.
     #[error("the far side is not a gateway of this version")]
     Magic,
-    /// The name cannot name a site.
+    /// The name is not valid for a site.
     #[error("the far side's site name is not valid")]
     Name,
-    /// The number is above the lanes that a tunnel has.
+    /// The number is too large for a lane of a tunnel.
     #[error("the far side's lane number is not valid")]
     Lane,
 }
 
 impl Hello {
-    /// The bytes to send.
+    /// Returns the bytes to send.
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(causeway_wire::grid::is_site_name(&self.site));
         let mut bytes = Vec::with_capacity(MAX_BYTES);
@@ -73,10 +73,11 @@ impl Hello {
         bytes
     }
 
-    /// Reads a hello off the front of `bytes`: with its length, or `None` when more bytes are needed.
+    /// Reads a hello from the front of `bytes`, and returns it with its length; `None` if more bytes are
+    /// needed.
     ///
     /// # Errors
-    /// As soon as the bytes cannot become a hello.
+    /// The bytes can no longer become a hello.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Hello, usize)>, HelloError> {
         let expected = [VERSION, MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3]];
         let known = bytes.len().min(expected.len());
@@ -113,8 +114,8 @@ impl Hello {
         Ok(Some((hello, length)))
     }
 
-    /// Returns the bytes over which the speaker of `self` proves the grid key, having heard `other`: both
-    /// hellos, the prover's first, so that a proof cannot be played back to the one who made it.
+    /// Returns the bytes over which the sender of `self` proves the grid key after receiving `other`: both
+    /// hellos, the prover's first, so that a proof cannot be sent back to the side that made it.
     pub fn transcript(&self, other: &Hello) -> Vec<u8> {
         let mut bytes = b"causeway lane 2".to_vec();
         bytes.extend(self.encode());

@@ -1,7 +1,7 @@
-//! Stream ids: who may choose which, and which have been seen.
+//! Stream ids: which side may choose which, and which have been seen.
 //!
-//! Ids only rise, so that a late frame of a closed stream is not taken for a new stream's. After two billion
-//! streams they start again and pass over those in use.
+//! Ids only rise, so that a late frame of a closed stream is not mistaken for one of a new stream. After two
+//! billion streams they start again and skip those in use.
 
 use crate::frame::ProtocolError;
 use crate::kept::kind;
@@ -11,7 +11,7 @@ use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Which ids this end gives to the streams it opens: the ends never choose the same.
+/// Which ids this end gives the streams that it opens: the two ends never choose the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// Odd ids.
@@ -20,8 +20,8 @@ pub enum Side {
     Even,
 }
 
-/// How far opens may overtake each other. A million streams in one stall of a lane exceed any machine's open
-/// files.
+/// How far opens may overtake each other. More than a million streams during one stall of a lane would exceed
+/// the open files of any machine.
 const MAX_AHEAD: u32 = 2 << 20;
 
 impl Side {
@@ -43,17 +43,17 @@ impl Side {
         }
     }
 
-    /// Whether an end of this side may choose `id`.
+    /// Whether an end on this side may choose `id`.
     pub(crate) fn chooses(self, id: u32) -> bool {
         id != 0 && id % 2 == self.first() % 2
     }
 }
 
-/// The far side's ids that were opened or passed over.
+/// The far side's ids that were opened or skipped.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     side: Side,
-    /// The lowest id not seen.
+    /// The lowest id that has not been seen.
     next: u32,
     beyond: HashSet<u32>,
     touched: Touched<u32>,
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// Restores what was written down.
+    /// Restores what was stored.
     pub(crate) fn of(side: Side, next: u32, beyond: HashSet<u32>) -> Seen {
         Seen {
             side,
@@ -79,18 +79,18 @@ impl Seen {
         }
     }
 
-    /// Notes everything present as changed, and every change from now on.
+    /// Records everything present as changed, and records every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.beyond.iter().for_each(|id| self.touched.note(*id));
     }
 
-    /// The lowest id not seen.
+    /// The lowest id that has not been seen.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Writes down which ids beyond that have changed.
+    /// Writes to the journal which ids beyond that have changed.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         for id in self.touched.take() {
             let key = Key::new(kind::SEEN, owner, id.into());
@@ -102,7 +102,7 @@ impl Seen {
         }
     }
 
-    /// Whether all ids that it holds are of `side`.
+    /// Whether all its ids belong to `side`.
     pub(crate) fn is_of(&self, side: Side) -> bool {
         let ids = self.beyond.iter().chain([&self.next]);
         self.side == side && ids.into_iter().all(|id| side.chooses(*id))
@@ -111,7 +111,7 @@ impl Seen {
     /// Whether `id` has been seen.
     ///
     /// # Errors
-    /// When the far side may not choose it now.
+    /// The far side may not choose the id now.
     pub(crate) fn contains(&self, id: u32) -> Result<bool, ProtocolError> {
         let ahead = id.wrapping_sub(self.next);
         let past = ahead > u32::MAX / 2;

@@ -1,23 +1,24 @@
-//! The form in which parts of a tunnel travel with its state, and their bounds.
+//! The format in which parts of a tunnel are stored with its state, and their limits.
 
 use crate::settings::MAX_LANE_BYTES;
 use std::collections::VecDeque;
 
-/// No window is larger: see [`Settings`].
+/// The largest window: see [`Settings`].
 pub(crate) const MAX_WINDOW: u64 = MAX_LANE_BYTES;
 
-/// No stream gets this far: 300 years at 1 Gbit/s. Sums with a window stay far below overflow.
+/// A position that no stream reaches: it would take 300 years at 1 Gbit/s. Sums with a window stay far below
+/// overflow.
 pub(crate) const MAX_POSITION: u64 = 1 << 60;
 
-/// How far the frames that wait for a lane have been written down.
+/// How far the frames that wait for a lane have been written to the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Where each record of them begins and ends.
+    /// Where each of their records begins and ends.
     pub(crate) control: VecDeque<(u64, u64)>,
     pub(crate) end: u64,
 }
 
-/// What a tunnel's record describes. A journal's other writers use kinds from [`kind::BEYOND`] on.
+/// The kinds of a tunnel's records. Others that write to the journal use kinds from [`kind::BEYOND`] on.
 pub mod kind {
     pub(crate) const CORE: u8 = 1;
     pub(crate) const STREAM: u8 = 2;
@@ -31,7 +32,7 @@ pub mod kind {
     pub const BEYOND: u8 = 16;
 }
 
-/// A reset of a stream, its reason by number.
+/// A stream's reset, with its reason as a number.
 pub(crate) mod reset {
     use causeway_wire::Reason;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -55,7 +56,7 @@ pub(crate) mod reset {
     }
 }
 
-/// What an open frame asks for, in its own format.
+/// What an open frame requests, in the format of such a frame.
 pub(crate) mod request {
     use crate::open::OpenRequest;
     use serde::{Deserialize, Deserializer, Serializer, de};

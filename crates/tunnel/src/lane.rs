@@ -1,53 +1,54 @@
-//! One lane as the core sees it: what it carries, what was acknowledged on it in each direction, and when.
+//! One lane, as the core sees it: what it carries, what was acknowledged on it in each direction, and when.
 
 use crate::frame::{HEADER_BYTES, Header, Kind, LaneReader, ProtocolError};
 use crate::ring::{Ring, Shelf};
 use crate::settings::Settings;
 use std::time::{Duration, Instant};
 
-/// Bytes after which an acknowledgement goes out at once: 2 ms of 1 Gbit/s, so that the sender frees its
-/// memory soon and is not woken often.
+/// How many bytes cause an immediate acknowledgement: 2 ms at 1 Gbit/s, so that the sender frees its memory
+/// soon, but is not woken often.
 const ACK_BYTES: u64 = 256 * 1024;
 
-/// How long an acknowledgement waits for company. Well below [`MIN_STALL`], so that it is never taken for
-/// silence.
+/// How long an acknowledgement waits for others. This is well below [`MIN_STALL`], so that it is never
+/// mistaken for silence.
 const ACK_DELAY: Duration = Duration::from_millis(40);
 
-/// A lane without progress for this long, or four round trips, has its frames sent again on another. TCP's
-/// own first retransmission after a lost tail comes after 200 ms or more.
+/// How long a lane may be without progress (but at least four round trips) before its frames are sent again
+/// on another. TCP's own first retransmission after a lost tail comes after 200 ms or more.
 const MIN_STALL: Duration = Duration::from_millis(300);
 
-/// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has
-/// retransmitted three times by then, and does so ever more rarely: if the network is back after 7 s, a lane
-/// whose timeout began at 0.2 s may stand until 12.6 s, while a new connection's first packets pass at once.
-/// No sooner: a far gateway that gets no processor for a second is not to be dialled.
+/// How long a lane may be silent while an answer is due (but at least four round trips) before it gets a
+/// rival. By then TCP has retransmitted three times, and does so ever more rarely: if the network is back
+/// after 7 s, a lane whose timeout began at 0.2 s may stand still until 12.6 s, while the first packets of a
+/// new connection get through at once. It must not be shorter: a far gateway that gets no processor for a
+/// second should not be dialled.
 const SILENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) ring: Ring,
     pub(crate) reader: LaneReader,
-    /// Bytes taken off the lane, and how many of them the far side knows of.
+    /// How many bytes have come on the lane, and how many of them have been acknowledged to the far side.
     received: u64,
     acknowledged: u64,
-    /// When the first byte arrived that awaits an acknowledgement.
+    /// When the first byte arrived that has not been acknowledged.
     owes_since: Option<Instant>,
-    /// End of the last frame put in that wants an acknowledgement.
+    /// The end of the last queued frame that wants an acknowledgement.
     asked: u64,
-    /// The time since which an acknowledgement has been due without progress.
+    /// Since when an acknowledgement has been due without progress.
     waits_since: Option<Instant>,
     heard: Instant,
     spoke: Instant,
-    /// Where a frame ends, and when it left.
+    /// The end of a frame, and when it was sent.
     probe: Option<(u64, Instant)>,
     round_trip: Duration,
-    /// Frames up to here were given to other lanes.
+    /// How far the frames were given to other lanes.
     pub(crate) retransmitted: u64,
-    /// No progress for too long: others go first.
+    /// Whether there was no progress for too long: other lanes are preferred.
     pub(crate) stalled: bool,
-    /// The lane goes before others.
+    /// Whether the lane is preferred to others.
     pub(crate) favoured: bool,
-    /// The lane was reported as silent and has not been heard since.
+    /// Whether the lane was reported as silent and has not been heard since.
     pub(crate) silent: bool,
 }
 
@@ -72,7 +73,7 @@ impl Lane {
         }
     }
 
-    /// `count` bytes were taken off the lane; `asks`: among them some that want an acknowledgement.
+    /// Handles `count` bytes that came on the lane; `asks` says whether some of them want an acknowledgement.
     pub(crate) fn on_received(&mut self, count: u64, asks: bool, now: Instant) {
         self.received += count;
         self.heard = now;
@@ -82,7 +83,7 @@ impl Lane {
         }
     }
 
-    /// The far side has taken what this end sent up to `position`.
+    /// Handles the far side's acknowledgement of what this end has sent up to `position`.
     pub(crate) fn on_ack(&mut self, position: u64, now: Instant) -> Result<(), ProtocolError> {
         let before = self.ring.acked();
         if !self.ring.on_ack(position) {
@@ -93,7 +94,7 @@ impl Lane {
         }
         if let Some((_, left)) = self.probe.take_if(|(end, _)| *end <= position) {
             let sample = now.saturating_duration_since(left);
-            // A mean over eight, as TCP's (RFC 6298); the first sample is taken as it is.
+            // This is a mean over eight samples, like TCP's (RFC 6298); the first one is used as it is.
             self.round_trip = match self.round_trip {
                 Duration::ZERO => sample,
                 mean => (mean * 7 + sample) / 8,
@@ -104,7 +105,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The kernel took bytes.
+    /// Handles bytes that the kernel has accepted.
     pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
         self.ring.sent(count);
         if self.is_waiting() {
@@ -119,13 +120,13 @@ impl Lane {
         self.ring.acked() < self.asked.min(self.ring.sent_up_to())
     }
 
-    /// A frame that wants an acknowledgement was put into the ring.
+    /// Handles a frame in the ring that wants an acknowledgement.
     pub(crate) fn asked(&mut self, now: Instant) {
         self.asked = self.ring.end();
         self.spoke = now;
     }
 
-    /// An acknowledgement that may wait no longer.
+    /// Whether an acknowledgement may wait no longer.
     pub(crate) fn owes_now(&self, now: Instant) -> bool {
         let Some(since) = self.owes_since else {
             return false;
@@ -150,7 +151,7 @@ impl Lane {
     /// Pings an idle lane, if it is time.
     pub(crate) fn keep_alive(&mut self, settings: &Settings, now: Instant) {
         if now >= self.spoke + settings.keepalive {
-            // A lane that already awaits an answer shows by it whether it is alive.
+            // A lane on which an answer is due already shows by it whether it is alive.
             if self.is_waiting() || self.ring.unsent_bytes() > 0 {
                 self.spoke = now;
             } else {
@@ -168,34 +169,34 @@ impl Lane {
         Some(self.waits_since?.max(self.heard) + settings.lane_timeout)
     }
 
-    /// Returns the time at which a rival is due, unless one was requested already.
+    /// Returns when a rival is due, unless one was requested already.
     fn falls_silent_at(&self) -> Option<Instant> {
         let since = self.waits_since?.max(self.heard);
         (!self.silent).then_some(since + SILENCE.max(self.round_trip * 4))
     }
 
-    /// True once per silence, when it begins.
+    /// Whether a silence has just begun; true once per silence.
     pub(crate) fn has_fallen_silent(&mut self, now: Instant) -> bool {
         let falls = self.falls_silent_at().is_some_and(|at| now >= at);
         if falls {
             self.silent = true;
-            // It would measure the silence, not the path.
+            // The probe would measure the silence, not the path.
             self.probe = None;
         }
         falls
     }
 
-    /// Returns the time at which the frames on it go to other lanes.
+    /// Returns when the frames on the lane are given to other lanes.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         Some(self.waits_since? + MIN_STALL.max(self.round_trip * 4))
     }
 
-    /// Whether it holds frames no other lane was given.
+    /// Whether the lane has frames that no other lane was given.
     pub(crate) fn has_more_to_retransmit(&self) -> bool {
         self.retransmitted.max(self.ring.acked()) < self.asked
     }
 
-    /// Returns the time at which this lane is to be checked next.
+    /// Returns when this lane must be checked next.
     pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
         let ack = self.owes_since.map(|since| since + ACK_DELAY);
         let keepalive = self.spoke + settings.keepalive;

@@ -1,19 +1,20 @@
 //! The tunnel core: many streams over a few lanes.
 //!
-//! No sockets, no clock, no threads: bytes and `now` in, events and bytes out, so that every loss, cut and
-//! reordering can be played in a test. A lane is any ordered byte stream between two gateways, as long as it
-//! lasts; the drivers (crates/gateway) own the sockets and never interpret a frame.
+//! It has no sockets, no clock and no threads: it takes bytes and the time, and returns events and bytes, so
+//! that every loss, cut and reordering can be played through in a test. A lane is any ordered byte stream
+//! between two gateways, for as long as it lasts; the drivers (crates/gateway) own the sockets and never
+//! interpret a frame.
 //!
 //! ```text
 //! streams --> prepare, reserve, commit --> lane: [acknowledged | sent | unsent] --> unsent, sent --> socket
 //!                    ^ retransmits of lanes that stall or die <-'
 //! streams <-- in order, once <-- receiving <-- on_input <-- socket
 //! ```
-//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` (takes input), `telling`
-//! (hands it on) and `sending`. One stream's state is in `stream`, `segments` and `window`, one lane's in
-//! `lane` and `ring`; `hello` opens a lane, `ticket` a connection through a third gateway; `turns` says whose
-//! bytes go next; `snapshot` carries a tunnel into another process, `records` and `recovery` one whose
-//! process was killed.
+//! Read `frame` first (what is sent on a lane), then `tunnel` (what it means), `receiving` (reads input),
+//! `telling` (reports it) and `sending`. The state of one stream is in `stream`, `segments` and `window`,
+//! that of one lane in `lane` and `ring`; `hello` opens a lane, and `ticket` a connection through a third
+//! gateway; `turns` decides whose bytes are sent next; `snapshot` moves a tunnel into another process, and
+//! `records` and `recovery` move one whose process was killed.
 #![forbid(unsafe_code)]
 
 mod dues;

@@ -1,4 +1,4 @@
-//! Messages between the gateways themselves: numbered frames, put in order and joined.
+//! Messages between the gateways themselves: numbered frames, which are put in order and joined.
 
 use crate::frame::ProtocolError;
 use crate::kept::kind;
@@ -8,15 +8,15 @@ use causeway_memory::{Journal, Key};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Longest message of the gateway to its peer: the description of a site with ten thousand nodes. The
-/// receiver reads it in one turn of its loop.
+/// Longest message of a gateway to its peer: the description of a site with ten thousand nodes. The receiver
+/// reads it in one turn of its loop.
 pub const MAX_MESSAGE: usize = 2 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Messages {
-    /// Frames of messages sent.
+    /// How many frames of messages were sent.
     pub(crate) sent: u64,
-    /// Frames of messages taken in, in order.
+    /// How many frames of messages were received in order.
     pub(crate) received: u64,
     ahead: BTreeMap<u64, (bool, Vec<u8>)>,
     ahead_bytes: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Restores what was written down.
+    /// Restores what was stored.
     pub(crate) fn of(
         (sent, received): (u64, u64),
         ahead: BTreeMap<u64, (bool, Vec<u8>)>,
@@ -41,14 +41,14 @@ impl Messages {
         }
     }
 
-    /// Notes everything present as changed, and every change from now on.
+    /// Records everything present as changed, and records every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.touched.note(self.received);
         self.ahead.keys().for_each(|number| self.touched.note(*number));
     }
 
-    /// Writes down what has changed, except its counters.
+    /// Writes to the journal what has changed, except the counters.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         let touched = self.touched.take();
         if !touched.is_empty() {
@@ -63,12 +63,12 @@ impl Messages {
         }
     }
 
-    /// Takes in the frame with this number; `more`: its message goes on in the next.
+    /// Receives the frame with this number; `more` says that its message continues in the next.
     pub(crate) fn on_frame(&mut self, number: u64, more: bool, payload: &[u8]) -> Result<(), ProtocolError> {
         if number < self.received || self.ahead.contains_key(&number) {
             return Ok(());
         }
-        // A lane that stands still may hold a frame while others bring any number of later messages.
+        // A lane that stands still may delay a frame while others bring any number of later messages.
         let is_next = number == self.received;
         if !is_next && (self.ahead_bytes + payload.len() > 2 * MAX_MESSAGE || number > self.received + 4096) {
             return Err(ProtocolError::Early);
@@ -79,7 +79,7 @@ impl Messages {
         Ok(())
     }
 
-    /// The next whole message.
+    /// The next complete message.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
         while let Entry::Occupied(next) = self.ahead.entry(self.received) {
             steps::step();

@@ -19,20 +19,20 @@ const NODE: u8 = 2;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenRequest {
-    /// The job the stream belongs to.
+    /// The job to which the stream belongs.
     pub token: Token,
     /// The address to reach.
     pub target: Target,
 }
 
-/// What a stream leads to.
+/// The other end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An application's TCP connection.
     Connection {
-        /// The connecting process, as its peer shall see it.
+        /// The address of the connecting process, in the form that its peer must see.
         source: SocketAddr,
-        /// Where the application connects to.
+        /// The address to which the application connects.
         destination: SocketAddr,
     },
     /// The remote shell to a node of the far site.
@@ -40,7 +40,7 @@ pub enum Target {
 }
 
 impl OpenRequest {
-    /// The payload of an open frame.
+    /// Returns the payload of an open frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
         bytes.push(match self.target {
@@ -58,7 +58,7 @@ impl OpenRequest {
         bytes
     }
 
-    /// Reads an open frame's payload; `None` when it is anything else.
+    /// Reads an open frame's payload; `None` if it is anything else.
     pub fn decode(bytes: &[u8]) -> Option<OpenRequest> {
         let (kind, rest) = bytes.split_first()?;
         let (token, rest) = rest.split_first_chunk::<{ Token::BYTES }>()?;

@@ -5,7 +5,7 @@ use crate::tunnel::Tunnel;
 use std::time::Instant;
 
 impl Tunnel {
-    /// Puts the largest padding frame onto a lane; false when the lane takes no more now.
+    /// Puts the largest padding frame onto a lane; false if the lane accepts no more now.
     pub fn pad(&mut self, lane: usize, now: Instant) -> bool {
         if !self.has_room(lane) {
             return false;
@@ -13,7 +13,7 @@ impl Tunnel {
         let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
             return false;
         };
-        // Fits: MAX_PAYLOAD is below 64 KiB.
+        // The number fits: MAX_PAYLOAD is below 64 KiB.
         let header = Header {
             kind: Kind::Ping,
             detail: 0,
@@ -22,7 +22,7 @@ impl Tunnel {
             position: 0,
         };
         let space = &mut state.ring.space(HEADER_BYTES + MAX_PAYLOAD)[..HEADER_BYTES + MAX_PAYLOAD];
-        // The memory may hold what streams sent before: none of it goes out again.
+        // The memory may still contain what streams have sent, none of which must be sent again.
         space.fill(0);
         space[..HEADER_BYTES].copy_from_slice(&header.encode());
         state.ring.commit(HEADER_BYTES + MAX_PAYLOAD);

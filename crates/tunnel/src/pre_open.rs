@@ -1,4 +1,4 @@
-//! Keeps what arrives of streams before their open does, or before the messages that the open must follow.
+//! Keeps what arrives for streams before their open does, or before the messages that must precede the open.
 
 use crate::frame::ProtocolError;
 use crate::kept;
@@ -13,19 +13,20 @@ use causeway_memory::{Journal, Key};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
-/// Streams known before their open. As many as are opened while one lane waits for a retransmission.
+/// Most streams that are known before their open: as many as are opened while one lane waits for a
+/// retransmission.
 const STREAMS: usize = 65_536;
 
-/// Bytes kept for all of them, overhead included.
+/// Most bytes that are kept for all of them, including overhead.
 const BYTES: usize = 64 << 20;
 
-/// Invariant: `due` has the streams whose open has arrived, each by what it waits for.
+/// Invariant: `due` has the streams whose open has arrived, each with what it waits for.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct PreOpen {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
-    /// [`Open::after`] and the stream's id. A far gateway may make any number wait for a message that it does
-    /// not send, so nothing iterates over all of them.
+    /// [`Open::after`] and the stream's id. A far gateway may make any number of streams wait for a message
+    /// that it does not send, so nothing iterates over all of them.
     due: BTreeSet<(u64, u32)>,
     touched: Touched<u32>,
 }
@@ -37,7 +38,7 @@ pub(crate) struct Waiting {
     open: Option<Open>,
 }
 
-/// `Waiting` as it is written down; its bytes have records of their own.
+/// `Waiting` in the form of the journal, where its bytes have separate records.
 #[derive(Serialize, Deserialize)]
 struct WrittenWaiting<H> {
     halves: H,
@@ -46,7 +47,7 @@ struct WrittenWaiting<H> {
 }
 
 impl Waiting {
-    /// Reads a record; `ahead` are the stream's bytes that were written down.
+    /// Reads a record; `ahead` are the stream's bytes that were stored.
     pub(crate) fn read(record: &[u8], ahead: Segments) -> Option<Waiting> {
         let written: WrittenWaiting<Halves> = postcard::from_bytes(record).ok()?;
         Some(Waiting {
@@ -62,13 +63,13 @@ impl Waiting {
 pub(crate) struct Open {
     #[serde(with = "kept::request")]
     pub(crate) request: OpenRequest,
-    /// Frames of messages that go before it.
+    /// How many frames of messages precede the open.
     pub(crate) after: u64,
     pub(crate) send_limit: u64,
 }
 
 impl PreOpen {
-    /// Restores what was written down.
+    /// Restores what was stored.
     pub(crate) fn of(streams: HashMap<u32, Waiting>) -> PreOpen {
         let bytes = streams.values().map(|waiting| waiting.bytes);
         let due = { streams.iter() }.filter_map(|(id, waiting)| Some((waiting.open.as_ref()?.after, *id)));
@@ -80,7 +81,7 @@ impl PreOpen {
         }
     }
 
-    /// Notes everything present as changed, and every change from now on.
+    /// Records everything present as changed, and records every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         for (id, waiting) in &mut self.streams {
@@ -89,7 +90,7 @@ impl PreOpen {
         }
     }
 
-    /// Writes down what has changed. Bytes of a stream whose open arrives stay written down.
+    /// Writes to the journal what has changed. The bytes of a stream whose open arrives stay there.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         for id in self.touched.take() {
             let key = Key::new(kind::PRE_OPEN, owner, id.into());
@@ -107,7 +108,7 @@ impl PreOpen {
         }
     }
 
-    /// Whether its state is consistent.
+    /// Whether the state is consistent.
     pub(crate) fn is_sound(&self) -> bool {
         let is_sound = |waiting: &Waiting| {
             let segments = &waiting.stream.ahead;
@@ -116,10 +117,10 @@ impl PreOpen {
         self.streams.values().all(is_sound)
     }
 
-    /// The stream `id`, to note what arrived for it. Its data goes through [`PreOpen::on_data`].
+    /// The stream `id`, to record what has arrived for it. Its data must be passed to [`PreOpen::on_data`].
     ///
     /// # Errors
-    /// [`ProtocolError::Early`] when there are too many.
+    /// [`ProtocolError::Early`] if there are too many streams.
     pub(crate) fn stream(&mut self, id: u32) -> Result<&mut Stream, ProtocolError> {
         Ok(&mut self.waiting(id)?.stream)
     }
@@ -149,8 +150,8 @@ impl PreOpen {
         Ok(())
     }
 
-    /// Takes out a stream whose open may be handed on after `messages` message frames: the one that waits for
-    /// the earliest first.
+    /// Removes and returns a stream whose open may be reported after `messages` message frames: first the one
+    /// whose open must follow the fewest.
     pub(crate) fn take_ready(&mut self, messages: u64) -> Option<(u32, Stream, Open)> {
         steps::step();
         let (after, id) = *self.due.first()?;

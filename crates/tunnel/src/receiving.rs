@@ -1,4 +1,4 @@
-//! Takes what arrives on the lanes, in whatever order and however often, and acts on it.
+//! Receives what arrives on the lanes, in whatever order and however often, and acts on it.
 
 use crate::event::{Event, StreamId};
 use crate::frame::{Header, Kind, Piece, ProtocolError};
@@ -16,11 +16,11 @@ use std::time::Instant;
 type Handed<'a> = Result<Option<Event<'a>>, ProtocolError>;
 
 impl Tunnel {
-    /// Takes bytes of a lane off the front of `input` until there is something to tell; `None` when more
-    /// bytes are needed. The lane must be up.
+    /// Reads a lane's bytes from the front of `input` until there is something to report; returns `None` if
+    /// more bytes are needed. The lane must be up.
     ///
     /// # Errors
-    /// When the far side breaks the protocol; the lane must then be closed.
+    /// The far side breaks the protocol; the lane must then be closed.
     pub fn on_input<'a>(&mut self, lane: usize, input: &mut &'a [u8], now: Instant) -> Handed<'a> {
         loop {
             steps::step();
@@ -84,7 +84,7 @@ impl Tunnel {
         Ok(None)
     }
 
-    /// Notes something about a stream, whether or not it is open yet; does nothing when it is over.
+    /// Records something about a stream, whether or not it is open yet; does nothing if the stream has ended.
     fn with_stream(
         &mut self,
         id: u32,
@@ -99,14 +99,14 @@ impl Tunnel {
         }
     }
 
-    /// Whether an unknown stream is still to be opened by the far side; else it is over.
+    /// Whether the far side may still open an unknown stream; if not, the stream has ended.
     fn is_early(&self, id: u32) -> Result<bool, ProtocolError> {
         Ok(!self.side.chooses(id) && !self.seen.contains(id)?)
     }
 
     fn on_data<'a>(&mut self, id: u32, position: u64, payload: &'a [u8]) -> Handed<'a> {
         let Some(stream) = self.streams.get_mut(id) else {
-            // Bytes of a stream that is over, or that this side has reset meanwhile, end here.
+            // Bytes of a stream that has ended, or that this side has reset meanwhile, are dropped.
             if self.is_early(id)? {
                 self.pre_open.on_data(id, position, payload)?;
             }
@@ -170,7 +170,7 @@ impl Tunnel {
         let stream = self.streams.get_mut(id.0)?;
         let was_blocked = stream.sendable() == 0;
         stream.on_credit(position);
-        // Only the side that opened a stream awaits an answer.
+        // Only the side that has opened a stream waits for an answer.
         let answers = kind == Kind::Opened && self.side.chooses(id.0);
         if answers && !std::mem::replace(&mut stream.opened, true) {
             return Some(Event::Opened(id));

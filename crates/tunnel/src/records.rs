@@ -1,8 +1,8 @@
-//! Writes a tunnel down, so that another process can go on with it when this one is killed.
+//! Writes a tunnel to a journal, so that another process can continue it if this one is killed.
 //!
 //! Only changes are written. The bytes that lanes carry are in blocks that outlive the process (`ring`);
-//! records have the rest. The driver writes the tunnel down before it sends anything, so that the far end
-//! never learns what only this process knew. Afterwards `recovery` reads it.
+//! records contain the rest. The driver writes the tunnel to the journal before it sends anything, so that
+//! the far end never learns anything that only this process knew. After a kill, `recovery` reads it.
 
 use crate::ids::Side;
 use crate::kept::kind;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 pub(crate) struct Core {
     pub(crate) side: Side,
     pub(crate) next_id: u32,
-    /// Frames of messages sent and received.
+    /// How many frames of messages were sent, and how many were received.
     pub(crate) messages: (u64, u64),
-    /// The far side's lowest id that was not seen.
+    /// The far side's lowest id that has not been seen.
     pub(crate) seen: u32,
     /// How long there has been no lane.
     pub(crate) dark: Duration,
 }
 
 impl Tunnel {
-    /// Makes the next [`Tunnel::write_down`] write everything, and later ones what has changed.
+    /// Makes the next [`Tunnel::write_down`] write everything, and later ones only what has changed.
     pub(crate) fn note_changes(&mut self) {
         if !self.shelf.arena.is_shared() {
             return;
@@ -37,8 +37,8 @@ impl Tunnel {
         self.pre_open.note_all();
     }
 
-    /// Writes down what has changed since the last time. It counts once the journal is committed; then call
-    /// [`Tunnel::written_down`].
+    /// Writes to the journal what has changed since the last time. It counts once the journal is committed;
+    /// then [`Tunnel::written_down`] must be called.
     pub fn write_down(&mut self, journal: &mut Journal, now: Instant) {
         let owner = self.shelf.owner;
         let core = Core {
@@ -56,7 +56,8 @@ impl Tunnel {
         self.write_control_down(journal);
     }
 
-    /// Frames that were moved onto a lane are in its memory, and may still be here: duplicates are harmless.
+    /// Writes the control frames. Frames that were moved onto a lane are in its memory, and may still be here
+    /// as well: duplicates are harmless.
     fn write_control_down(&mut self, journal: &mut Journal) {
         let key = |begin: u64| Key::new(kind::CONTROL, self.shelf.owner, begin);
         let (taken, end) = self.control.positions();
@@ -71,7 +72,7 @@ impl Tunnel {
         }
     }
 
-    /// Notes that what was written down is committed.
+    /// Must be called once the journal is committed.
     pub fn written_down(&mut self) {
         self.lanes
             .iter_mut()
@@ -79,18 +80,18 @@ impl Tunnel {
             .for_each(|lane| lane.ring.reclaim());
     }
 
-    /// Where its lanes' memory comes from.
+    /// The arena from which the memory of the tunnel's lanes comes.
     #[doc(hidden)]
     pub fn arena(&self) -> &Arena {
         &self.shelf.arena
     }
 
-    /// The number under which it is written down.
+    /// The number under which the tunnel's records are stored.
     pub fn owner(&self) -> u64 {
         self.shelf.owner
     }
 
-    /// Removes the records of a tunnel that is over.
+    /// Removes the records of a tunnel that has ended.
     pub fn forget(journal: &mut Journal, owner: u64) {
         journal.remove_all(0..=kind::BEYOND - 1, owner);
     }

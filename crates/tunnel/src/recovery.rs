@@ -1,9 +1,9 @@
-//! Resumes a tunnel whose process was killed, from what it had written down, from the memory of its lanes,
-//! and from what the kernel knows of its streams' sockets.
+//! Resumes a tunnel whose process was killed: from what the process had written to the journal, from the
+//! memory of the tunnel's lanes, and from what the kernel knows about the sockets of its streams.
 //!
-//! A socket knows, to the byte, how much was read from it and written to it. So a process writes neither down
-//! beforehand: what a socket has moved beyond the records is in the lanes' memory (what was read), or arrives
-//! once more, because it was never acknowledged (what was written).
+//! A socket knows, to the byte, how much was read from it and written to it. So a process records neither
+//! beforehand: what a socket has moved beyond the records is in the lanes' memory (if it was read), or
+//! arrives again, because it was never acknowledged (if it was written).
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::ids::Seen;
@@ -24,35 +24,35 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// What a stream's socket has moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// The socket tells how many of the stream's bytes it has moved.
+    /// The socket reports how many of the stream's bytes it has moved.
     Bytes {
-        /// From the socket to the far side.
+        /// How many from the socket to the far side.
         read: u64,
-        /// From the far side to the socket.
+        /// How many from the far side to the socket.
         written: u64,
     },
-    /// It cannot tell: beyond the records, only whole frames are known.
+    /// The socket cannot report it: beyond the records, only whole frames are known.
     Unknown,
-    /// It is gone, and with it what was moved last.
+    /// The socket is gone, and so is what it moved last.
     Lost,
 }
 
-/// A tunnel that can go on, and what has become of its streams.
+/// A tunnel that can continue, and the streams that cannot.
 pub struct Recovered {
     /// Its state.
     pub snapshot: Snapshot,
-    /// Streams that end here, since it is not known what they moved: their sockets are to be reset.
+    /// Streams that end here, because it is not known what they moved: their sockets must be reset.
     pub lost: BTreeSet<u32>,
 }
 
 type Records = BTreeMap<Key, Vec<u8>>;
 
-/// Reads the tunnel that was written down under `owner`. `found` are the blocks of its lanes; they must last
-/// until the next process has written down for the first time. A stream that is not in `moved` has no socket
-/// any more.
+/// Reads the tunnel whose records are stored under `owner`. `found` are the blocks of its lanes; they must
+/// exist until the next process has committed its journal for the first time. A stream that is not in `moved`
+/// has no socket any more.
 ///
 /// # Errors
-/// The records are not a tunnel's, or contradict themselves.
+/// The records are not those of a tunnel, or contradict themselves.
 pub fn recover(
     owner: u64,
     records: &Records,
@@ -119,7 +119,7 @@ fn of(records: &Records, owner: u64, kind: u8) -> impl Iterator<Item = (&Key, &V
     records.range(from..=until)
 }
 
-/// Bytes of streams that have arrived ahead of others, by stream.
+/// Bytes that have arrived ahead of others, by stream.
 fn ahead(records: &Records, owner: u64) -> Result<HashMap<u32, Segments>, SnapshotError> {
     let mut ahead: HashMap<u32, BTreeMap<u64, ByteBuf>> = HashMap::new();
     for (key, bytes) in of(records, owner, kind::AHEAD) {
@@ -130,7 +130,7 @@ fn ahead(records: &Records, owner: u64) -> Result<HashMap<u32, Segments>, Snapsh
     Ok(ahead.into_iter().map(with_segments).collect())
 }
 
-/// The frames in the memory of lanes, and whether the far side has each.
+/// The frames in the memory of lanes, and whether the far side has each of them.
 fn all_frames(found: &[Found]) -> impl Iterator<Item = (Header, &[u8], bool)> {
     let all = found.iter().flat_map(|found| {
         let (block, done) = (&found.block, found.block.done());
@@ -163,8 +163,8 @@ fn retransmits(found: &[Found]) -> Backlog {
     retransmits
 }
 
-/// Frames, where they lie, `count` bytes of a stream from `position` on, which were read but are in no frame
-/// yet. False if they are not found.
+/// Makes a frame, in place, of `count` bytes of a stream from `position` on, which were read but are not in a
+/// frame yet. Returns false if they are not found.
 fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bool {
     let is_it = |found: &Found| {
         let reading = found.reading;
@@ -188,7 +188,7 @@ fn make_frame(found: &mut [Found], stream: u32, position: u64, count: u64) -> bo
         position,
     };
     found.block.bytes_mut()[begin..begin + HEADER_BYTES].copy_from_slice(&header.encode());
-    // From here on, the next process finds it, too.
+    // From here on, the next process would find the frame, too.
     found.block.set_filled(end);
     true
 }
@@ -231,16 +231,16 @@ fn catch_up(
     lost
 }
 
-/// Notes that `written` bytes were written that were not known to have arrived.
+/// Records that `written` bytes were written to the socket which were not known to have arrived.
 fn on_written(stream: &mut Stream, written: u64) -> bool {
     let consumed = stream.consumed.saturating_add(written);
     stream.consumed = consumed;
-    // They arrive once more.
+    // Bytes that were written but were not known to have arrived will arrive again.
     stream.received = stream.received.max(consumed);
     stream.received <= stream.receive_limit
 }
 
-/// Tells the far side how much more it may send. If what was written was all that it might send, nothing more
+/// Tells the far side how much more it may send. If everything that it may send was written, nothing more
 /// arrives that would cause this.
 fn grant(id: u32, stream: &mut Stream, control: &mut Backlog) {
     if let Some(limit) = stream.widen() {
@@ -259,7 +259,7 @@ fn put(control: &mut Backlog, (kind, detail): (Kind, u8), stream: u32, position:
     control.push(&header.encode(), &[]);
 }
 
-/// The socket was read up to `sent`; frames are known up to `known`.
+/// Records that the socket was read up to `sent`; frames are known up to `known`.
 fn on_read(id: u32, stream: &mut Stream, (known, sent): (u64, u64), found: &mut [Found]) -> bool {
     stream.sent = sent;
     let missing = sent.checked_sub(known);

@@ -1,8 +1,8 @@
-//! The bytes that one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has them,
-//! so that a lane that dies loses nothing.
+//! The bytes that one lane must carry: `[acknowledged | sent | unsent]`. They are kept until the far side has
+//! them, so that nothing is lost with a lane.
 //!
-//! The bytes lie in blocks that are reused once acknowledged. A frame never crosses a block, so that a socket
-//! can be read straight into the place from which another is written.
+//! The bytes are in blocks that are reused once these are acknowledged. A frame never crosses the end of a
+//! block, so that one socket can be read straight into the place from which another is written.
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 use crate::steps;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 const _: () = assert!(BLOCK_BYTES >= 4 * (HEADER_BYTES + MAX_PAYLOAD));
 
-/// Where the blocks of a tunnel come from, and the number by which they are known as its own.
+/// The arena from which a tunnel's blocks come, and the number that marks them as the tunnel's.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
     pub(crate) arena: Arena,
@@ -31,7 +31,7 @@ impl Shelf {
 struct Block {
     memory: causeway_memory::Block,
     filled: usize,
-    /// Position of its first byte in the lane.
+    /// The position of its first byte in the lane.
     start: u64,
 }
 
@@ -45,8 +45,8 @@ impl Block {
     }
 }
 
-/// Invariants: `acked <= sent <= end`; the blocks hold every byte from `acked` to `end`, and each begins with
-/// a frame.
+/// Invariants: `acked <= sent <= end`; the blocks contain every byte from `acked` to `end`, and each begins
+/// with a frame.
 #[derive(Debug)]
 pub(crate) struct Ring {
     shelf: Shelf,
@@ -79,7 +79,7 @@ impl Ring {
         self.end
     }
 
-    /// Bytes the far side has not acknowledged, sent or not.
+    /// How many bytes the far side has not acknowledged, sent or not.
     pub(crate) fn kept(&self) -> u64 {
         self.end - self.acked
     }
@@ -88,7 +88,8 @@ impl Ring {
         self.end - self.sent
     }
 
-    /// Returns space of at least `least` bytes for the next frame. [`Ring::commit`] says how many it took.
+    /// Returns space of at least `least` bytes for the next frame. [`Ring::commit`] says how many of them the
+    /// frame has.
     pub(crate) fn space(&mut self, least: usize) -> &mut [u8] {
         debug_assert!(least <= BLOCK_BYTES);
         let fits = |block: &Block| BLOCK_BYTES - block.filled >= least;
@@ -105,8 +106,8 @@ impl Ring {
         })
     }
 
-    /// As [`Ring::space`], for bytes of a stream that are about to be read: the next process finds them if
-    /// this one is killed before it commits them as a frame.
+    /// Does the same as [`Ring::space`], for bytes of a stream that are about to be read: if this process is
+    /// killed before it commits them as a frame, the next one finds them.
     pub(crate) fn space_for(&mut self, least: usize, stream: u32, position: u64) -> &mut [u8] {
         self.space(least);
         let Some(block) = self.blocks.back_mut() else {
@@ -117,14 +118,14 @@ impl Ring {
         &mut block.memory.bytes_mut()[filled..]
     }
 
-    /// Notes that no read is under way any more.
+    /// Records that no read is in progress any more.
     pub(crate) fn end_reading(&self) {
         if let Some(block) = self.blocks.back() {
             block.memory.end_reading();
         }
     }
 
-    /// The first `count` bytes of the last [`Ring::space`] are a whole frame.
+    /// Says that the first `count` bytes of the last [`Ring::space`] are a complete frame.
     pub(crate) fn commit(&mut self, count: usize) {
         if let Some(block) = self.blocks.back_mut() {
             block.filled += count;
@@ -139,7 +140,7 @@ impl Ring {
         self.commit(frame.len());
     }
 
-    /// The next bytes for the kernel, as many as lie together.
+    /// The next bytes for the kernel, as many as are contiguous.
     pub(crate) fn unsent(&self) -> &[u8] {
         let sent = self.sent;
         let Some(first) = self.blocks.iter().rposition(|block| block.start <= sent) else {
@@ -150,13 +151,13 @@ impl Ring {
         &block.good()[(sent - block.start) as usize..]
     }
 
-    /// The kernel took `count` bytes of [`Ring::unsent`].
+    /// Records that the kernel has accepted `count` bytes of [`Ring::unsent`].
     pub(crate) fn sent(&mut self, count: usize) {
         self.sent += count as u64;
         debug_assert!(self.sent <= self.end);
     }
 
-    /// The far side has every byte up to `position`. False when that many were never sent.
+    /// Records that the far side has every byte up to `position`. Returns false if that many were never sent.
     pub(crate) fn on_ack(&mut self, position: u64) -> bool {
         if position > self.sent {
             return false;
@@ -169,7 +170,7 @@ impl Ring {
             }
         }
         if let Some(block) = self.blocks.front_mut() {
-            // Fits: a block is shorter.
+            // The number fits: a block is shorter.
             let done = self.acked.saturating_sub(block.start).min(block.filled as u64);
             block.memory.set_done(done as usize);
         }
@@ -179,7 +180,7 @@ impl Ring {
         true
     }
 
-    /// Reuses a block that is acknowledged to its end, since what is known has been written down.
+    /// Reuses a block that is acknowledged to its end: what it contained is in the journal by now.
     pub(crate) fn reclaim(&mut self) {
         if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
             (block.start, block.filled) = (self.end, 0);
@@ -188,7 +189,7 @@ impl Ring {
         }
     }
 
-    /// Hands over the blocks, to be kept until their frames are elsewhere.
+    /// Hands over the blocks, which must be kept until their frames are elsewhere.
     pub(crate) fn into_blocks(self) -> impl Iterator<Item = causeway_memory::Block> {
         self.blocks.into_iter().map(|block| block.memory)
     }
@@ -204,7 +205,7 @@ impl Ring {
     }
 }
 
-/// Cuts whole frames, each with the place where it begins.
+/// Splits bytes into whole frames, each with the place where it begins.
 pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -215,7 +216,7 @@ pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     })
 }
 
-/// Length of the frame that `bytes` begin with; `None` at the end.
+/// The length of the frame with which `bytes` begin; `None` at the end.
 pub(crate) fn frame_length(bytes: &[u8]) -> Option<usize> {
     let header = Header::decode(bytes.first_chunk()?).ok()?;
     Some(HEADER_BYTES + usize::from(header.length))
@@ -226,7 +227,7 @@ pub(crate) fn frame_length(bytes: &[u8]) -> Option<usize> {
 pub(crate) struct Backlog {
     bytes: Vec<u8>,
     start: usize,
-    /// All bytes that have been taken.
+    /// How many bytes were removed in all.
     taken: u64,
 }
 
@@ -239,7 +240,7 @@ impl Backlog {
         (self.bytes.len() - self.start) as u64
     }
 
-    /// All bytes that have been taken, and all that have been put in.
+    /// How many bytes were removed, and how many were put in, in all.
     pub(crate) fn positions(&self) -> (u64, u64) {
         (self.taken, self.taken + self.len())
     }
@@ -255,7 +256,7 @@ impl Backlog {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Moves frames into `ring` until it has `unsent` bytes to send; true when none are left.
+    /// Moves frames into `ring` until it has `unsent` bytes to send; true if no frames are left.
     pub(crate) fn move_to(&mut self, ring: &mut Ring, unsent: u64) -> bool {
         while ring.unsent_bytes() < unsent {
             let Some(length) = frame_length(&self.bytes[self.start..]) else {
@@ -268,14 +269,14 @@ impl Backlog {
         if self.is_empty() {
             self.start = 0;
             self.bytes.clear();
-            // A backlog after a cut may have been megabytes.
+            // After a cut the backlog may have had megabytes.
             self.bytes.shrink_to(BLOCK_BYTES);
         }
         self.is_empty()
     }
 }
 
-/// Compares what has not been taken yet.
+/// Compares what has not been removed yet.
 impl PartialEq for Backlog {
     fn eq(&self, other: &Backlog) -> bool {
         self.since(0) == other.since(0)

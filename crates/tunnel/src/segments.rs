@@ -1,4 +1,4 @@
-//! Bytes of a stream that arrived out of order, ahead of those before them. The stream's window bounds them.
+//! Bytes of a stream that arrived out of order, ahead of others. The stream's window limits them.
 
 use crate::kept::kind;
 use crate::steps;
@@ -7,28 +7,29 @@ use causeway_memory::{Journal, Key};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
-/// Adjacent segments are joined up to this length: few entries for a large gap, and no long copies. A segment
-/// that grows is written down anew, and a far gateway may make any number grow by a byte.
+/// The length up to which adjacent segments are joined: so a large gap has few entries, and no copies are
+/// long. A segment that grows is written to the journal again, and a far gateway may make any number of
+/// segments grow by a byte.
 const JOINED_BYTES: usize = 16 * 1024;
 
-/// Memory of one segment beside its bytes, at most: 96 bytes were measured for segments of one byte.
+/// Most memory of one segment besides its bytes: 96 bytes were measured for segments of one byte.
 pub(crate) const SEGMENT_BYTES: usize = 96;
 
-/// Segments of all open streams of a tunnel, 48 MiB beside their bytes: twice as many as a lane has frames of
-/// 16 bytes on its way (`Settings::lane_bytes`). Without this bound, a far gateway that sends every second
-/// byte of a window would make it take fifty times its size.
+/// Most segments of all open streams of a tunnel, which take 48 MiB besides their bytes: twice as many as
+/// there can be frames of 16 bytes in flight on a lane (`Settings::lane_bytes`). Without this limit, a far
+/// gateway that sends every second byte of a window could make it take fifty times its size.
 pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Segments {
     held: BTreeMap<u64, ByteBuf>,
-    /// Where segments begin that have changed.
+    /// Where changed segments begin.
     touched: Touched<u64>,
 }
 
 impl Segments {
-    /// Segments as they were written down.
+    /// Restores segments that were stored.
     pub(crate) fn of(held: BTreeMap<u64, ByteBuf>) -> Segments {
         Segments {
             held,
@@ -36,18 +37,19 @@ impl Segments {
         }
     }
 
-    /// Notes everything present as changed, and every change from now on.
+    /// Records everything present as changed, and records every change from now on.
     pub(crate) fn note_all(&mut self) {
         self.touched.turn_on();
         self.held.keys().for_each(|at| self.touched.note(*at));
     }
 
-    /// Where segments begin that may have been written down.
+    /// Where segments begin that the journal may contain.
     pub(crate) fn written(&mut self) -> impl Iterator<Item = u64> {
         self.touched.take().into_iter().chain(self.held.keys().copied())
     }
 
-    /// Writes down what has changed of these segments, which are of `owner`'s `stream`.
+    /// Writes to the journal what has changed in these segments, which belong to the stream `stream` of
+    /// `owner`.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64, stream: u32) {
         for at in self.touched.take() {
             let key = Key {
@@ -69,19 +71,19 @@ impl Segments {
         self.held.len()
     }
 
-    /// Counts all of their bytes.
+    /// How many bytes all segments have.
     pub(crate) fn bytes(&self) -> usize {
         self.held.values().map(|bytes| bytes.len()).sum()
     }
 
-    /// Returns the position where the last segment ends; 0 when there is none.
+    /// Returns the position at which the last segment ends; 0 if there is none.
     pub(crate) fn end(&self) -> u64 {
         self.held
             .last_key_value()
             .map_or(0, |(at, bytes)| at + bytes.len() as u64)
     }
 
-    /// Whether its invariant holds, and all of it lies below `limit`.
+    /// Whether the invariant holds, and all segments are below `limit`.
     pub(crate) fn is_sound(&self, limit: u64) -> bool {
         let mut free = 0;
         self.held.iter().all(|(at, bytes)| {
@@ -91,7 +93,7 @@ impl Segments {
         })
     }
 
-    /// Keeps those of `bytes`, which begin at position `at`, that are new; returns how many.
+    /// Keeps those of `bytes`, which begin at position `at`, that are new; returns how many that are.
     pub(crate) fn insert(&mut self, mut at: u64, mut bytes: &[u8]) -> usize {
         let mut kept = 0;
         while !bytes.is_empty() {
@@ -129,7 +131,8 @@ impl Segments {
         }
     }
 
-    /// Takes the bytes that follow position `at`, if they are here. Drops segments that lie before.
+    /// Removes and returns the bytes that follow position `at`, if they have arrived. Drops segments before
+    /// them.
     pub(crate) fn take(&mut self, at: u64) -> Option<Vec<u8>> {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
             steps::step();

@@ -1,5 +1,5 @@
-//! Sends on the lanes: decides which one takes a frame, what goes first, and what becomes of the frames of a
-//! lane that stalls or dies.
+//! Sends on the lanes: decides which lane a frame is put on, what is sent first, and where the frames of a
+//! lane that stalls or dies are sent.
 
 use crate::event::{Event, StreamId};
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
@@ -9,20 +9,20 @@ use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
 use crate::tunnel::{MAX_LANES, Tunnel};
 use std::time::{Duration, Instant};
 
-/// The least rest of a block that a read may be cut to, so that few bytes of a block stay unused and few
-/// reads are short.
+/// The shortest rest of a block to which a read may be limited, so that few bytes of a block stay unused and
+/// few reads are short.
 const SHORTEST_READ: usize = 16 * 1024;
 
 impl Tunnel {
-    /// Adds a lane, new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
+    /// Adds a lane, which is new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
     pub fn lane_up(&mut self, lane: usize, now: Instant) {
         self.lane_down(lane, now);
         self.lanes[lane] = Some(Box::new(Lane::new(now, self.shelf.clone())));
         self.dark_since = None;
     }
 
-    /// Removes a lane. What it carried and the far side has not acknowledged waits for the others, ahead of
-    /// new data.
+    /// Removes a lane. Whatever was sent on it and not acknowledged by the far side waits for the other
+    /// lanes, ahead of new data.
     pub fn lane_down(&mut self, lane: usize, now: Instant) {
         self.retransmit(lane);
         if self.lanes[lane].take().is_none() {
@@ -34,7 +34,7 @@ impl Tunnel {
         }
     }
 
-    /// Keeps the retransmits, whose lanes are gone, for the next process.
+    /// Keeps copies of the retransmits, whose lanes are gone, for the next process.
     pub(crate) fn keep_orphaned_retransmits(&mut self) {
         self.graves.clear();
         if !self.shelf.arena.is_shared() {
@@ -54,7 +54,7 @@ impl Tunnel {
             let moved = taken - self.graves_from;
             let filled = block.filled() as u64;
             if moved < filled {
-                // Fits: a block is shorter.
+                // The number fits: a block is shorter.
                 return block.set_done(moved as usize);
             }
             self.graves_from += filled;
@@ -62,26 +62,28 @@ impl Tunnel {
         }
     }
 
-    /// Counts the lanes that are up.
+    /// How many lanes are up.
     pub fn lanes_up(&self) -> usize {
         self.lanes.iter().flatten().count()
     }
 
-    /// Whether [`Event::LaneSilent`] reported a lane that has not been heard since.
+    /// Whether [`Event::LaneSilent`] was reported for a lane that has not been heard since.
     pub fn is_silent(&self, lane: usize) -> bool {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         state.is_some_and(|state| state.silent)
     }
 
-    /// Makes this lane carry everything while it is well: the others share its path, and know it less well.
+    /// Makes this lane carry everything while it is in order: the others share its path, and know less about
+    /// it.
     pub fn favour(&mut self, lane: usize) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.favoured = true;
         }
     }
 
-    /// The best lane for the next frames among those the driver can write to: the one with the least to send.
-    /// Stalled ones are left alone while there is another, and others while there is a favoured one.
+    /// The best lane for the next frames, among those to which the driver can write: the one with the least
+    /// to send. Stalled lanes are not used while another is available, and other lanes are not used while a
+    /// favoured one is available.
     pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
         let any_favoured = self
             .lanes
@@ -107,8 +109,8 @@ impl Tunnel {
             .map(|(index, _)| index)
     }
 
-    /// Puts onto a lane what goes before data: control frames, and retransmits while it has less than
-    /// `batch` bytes to send. False when retransmits are left, which new data must not overtake.
+    /// Puts onto a lane what precedes data: control frames, and retransmits as long as it has less than
+    /// `batch` bytes to send. Returns false if retransmits are left, which new data must not overtake.
     pub fn prepare(&mut self, lane: usize, batch: u64, now: Instant) -> bool {
         let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
             return false;
@@ -127,10 +129,11 @@ impl Tunnel {
         all
     }
 
-    /// Puts the acknowledgement of what arrived onto a lane, if it may wait no longer or has company. Call it
-    /// before a lane is written: alone, it would cost a packet and wake the far gateway for nothing.
+    /// Puts the acknowledgement of what has arrived onto a lane, if it may wait no longer, or other bytes are
+    /// sent anyway. It must be called before a lane is written: sent alone, the acknowledgement would cost a
+    /// packet and wake the far gateway for nothing.
     pub fn put_ack(&mut self, lane: usize, now: Instant) {
-        // Twice the room: if both ends withheld acknowledgements, both would wait for ever.
+        // This is twice the room: if both ends withheld acknowledgements, both would wait for ever.
         let most = self.settings.lane_bytes + 2 * CONTROL_BYTES;
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut)
             && (state.ring.unsent_bytes() > 0 || state.owes_now(now))
@@ -140,16 +143,16 @@ impl Tunnel {
         }
     }
 
-    /// Repeats the acknowledgement on a lane though the far side has it: a small frame that arrives after
-    /// what was sent before.
+    /// Repeats the acknowledgement on a lane, although the far side has it: it serves as a small frame that
+    /// arrives after what was sent before.
     pub fn repeat_ack(&mut self, lane: usize) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.repeat_ack();
         }
     }
 
-    /// Returns room for the next bytes of a stream on a lane; empty when the stream or the lane must wait.
-    /// Tell [`Tunnel::commit`] how many it took.
+    /// Returns room for the next bytes of a stream on a lane; empty if the stream or the lane must wait.
+    /// [`Tunnel::commit`] must be told how many bytes were put there.
     pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {
         let most = self.sendable(id);
         let sent = self.streams.get(id.0).map_or(0, |stream| stream.sent);
@@ -167,20 +170,20 @@ impl Tunnel {
         }
     }
 
-    /// Ends the last [`Tunnel::reserve`] of this lane, which got no bytes.
+    /// Ends the last [`Tunnel::reserve`] of this lane, into which no bytes were put.
     pub fn release(&self, lane: usize) {
         if let Some(state) = self.lanes.get(lane).and_then(Option::as_ref) {
             state.ring.end_reading();
         }
     }
 
-    /// Whether a lane takes data at all now.
+    /// Whether a lane accepts any data now.
     pub fn has_room(&self, lane: usize) -> bool {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         state.is_some_and(|state| state.ring.kept() < self.settings.lane_bytes)
     }
 
-    /// Commits the last [`Tunnel::reserve`], which got `count` bytes, at least one.
+    /// Commits the last [`Tunnel::reserve`], into which `count` bytes were put, at least one.
     pub fn commit(&mut self, lane: usize, id: StreamId, count: usize, now: Instant) {
         debug_assert!((1..=self.sendable(id)).contains(&count));
         let Some(stream) = self.streams.get_mut(id.0) else {
@@ -188,7 +191,7 @@ impl Tunnel {
         };
         let position = stream.sent;
         stream.sent += count as u64;
-        // Fits: reserve gives at most MAX_PAYLOAD.
+        // The number fits: reserve returns at most MAX_PAYLOAD.
         let header = Header {
             kind: Kind::Data,
             detail: 0,
@@ -217,8 +220,8 @@ impl Tunnel {
     }
 
     fn duplicate(&mut self, lane: usize, frame: &[u8], now: Instant) {
-        // A second lane that is itself behind would bring the copy too late to help, and one that is full
-        // keeps enough.
+        // If the second lane is behind, too, the copy would come too late to help; if it is full, it keeps
+        // enough already.
         let idle = |index: usize, state: &Lane| {
             index != lane
                 && self.has_room(index)
@@ -232,50 +235,51 @@ impl Tunnel {
         }
     }
 
-    /// The next bytes for a lane's socket, as many as lie together.
+    /// The next bytes for a lane's socket, as many as are contiguous.
     pub fn unsent(&self, lane: usize) -> &[u8] {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         state.map_or(&[], |state| state.ring.unsent())
     }
 
-    /// All bytes a lane still has to send.
+    /// How many bytes a lane still must send.
     pub fn unsent_bytes(&self, lane: usize) -> u64 {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         state.map_or(0, |state| state.ring.unsent_bytes())
     }
 
-    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded by [`crate::Settings`].
+    /// How many bytes of frames wait to be sent or acknowledged; [`crate::Settings`] limit them.
     pub fn kept_bytes(&self) -> u64 {
         let lanes = self.lanes.iter().flatten().map(|lane| lane.ring.kept());
         lanes.sum::<u64>() + self.retransmits.len() + self.control.len()
     }
 
-    /// Control frames are waiting.
+    /// Whether control frames are waiting.
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
 
-    /// Control frames are waiting that the next [`Tunnel::prepare`] of this lane is sure to take.
+    /// Whether control frames are waiting that the next [`Tunnel::prepare`] of this lane will certainly put
+    /// there.
     pub fn has_control_for(&self, lane: usize) -> bool {
         let state = self.lanes.get(lane).and_then(Option::as_ref);
         let most = self.settings.lane_bytes + CONTROL_BYTES;
         self.has_control() && state.is_some_and(|state| state.ring.kept() < most)
     }
 
-    /// Something waits for a lane beside the streams' own data.
+    /// Whether something other than the streams' data waits for a lane.
     pub fn has_frames(&self) -> bool {
         !self.control.is_empty() || !self.retransmits.is_empty()
     }
 
-    /// The lane's socket took `count` bytes of [`Tunnel::unsent`].
+    /// Records that the lane's socket has accepted `count` bytes of [`Tunnel::unsent`].
     pub fn sent(&mut self, lane: usize, count: usize, now: Instant) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.on_sent(count, now);
         }
     }
 
-    /// Returns the latest time at which [`Tunnel::on_time`] is to be called. Without lanes that is when the
-    /// tunnel expires.
+    /// Returns when to call [`Tunnel::on_time`] at the latest. Without lanes, this is when the tunnel
+    /// expires.
     pub fn deadline(&self) -> Option<Instant> {
         let dark = self.dark_since.map(|since| since + self.settings.resume);
         let lanes = self
@@ -287,8 +291,8 @@ impl Tunnel {
         lanes.chain(dark).chain(stalls).min()
     }
 
-    /// Handles timeouts: pings lanes, gives them up, or moves their frames elsewhere. Afterwards take
-    /// [`Tunnel::poll_event`]'s events and send what there is.
+    /// Handles timeouts: pings lanes, gives them up, or moves their frames to others. Afterwards the driver
+    /// must handle the events of [`Tunnel::poll_event`] and send what there is to send.
     pub fn on_time(&mut self, now: Instant) {
         for lane in 0..MAX_LANES {
             if self.stalls_at(lane).is_some_and(|at| at <= now) {
@@ -311,13 +315,14 @@ impl Tunnel {
             .dark_since
             .is_some_and(|since| now >= since + self.settings.resume)
         {
-            // Reported once; the driver drops the tunnel.
+            // It is reported once; the driver drops the tunnel.
             self.dark_since = Some(now + Duration::from_secs(3600));
             self.dues.event(Event::Expired);
         }
     }
 
-    /// Returns the time at which a lane's frames go to others, if there are others and they lack frames.
+    /// Returns when a lane's frames are given to others, if there are others and they do not have these
+    /// frames.
     fn stalls_at(&self, lane: usize) -> Option<Instant> {
         let state = self.lanes[lane].as_ref()?;
         let mut others = self.lanes.iter().enumerate();

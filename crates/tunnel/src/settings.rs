@@ -1,42 +1,42 @@
-//! The bounds of a tunnel: what it may hold and how long it waits.
+//! The limits of a tunnel: how much it may keep and how long it waits.
 //!
-//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths)
-//! per lane on its way, once more while frames of a silent or dead lane wait for another one, and what the
-//! streams' opens, ends and credits take (some 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and
-//! [`MAX_WAITING_BYTES`] that wait for one. At the receiving end: see [`Limits`].
+//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths) in
+//! flight per lane, the same again while frames of a silent or dead lane wait for another one, and what the
+//! opens, ends and credits of the streams take (some 100 bytes per stream): at most [`CONTROL_BYTES`] per
+//! lane in addition, and [`MAX_WAITING_BYTES`] that wait for a lane. At the receiving end: see [`Limits`].
 
 use crate::window::Limits;
 use std::time::Duration;
 
-/// Bounds and times of one tunnel.
+/// Limits and times of one tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Receive windows.
+    /// Limits of the receive windows.
     pub limits: Limits,
-    /// Payload a lane holds until the far side has acknowledged it. Throughput of a lane is at most this per
-    /// round trip.
+    /// How many bytes of payload a lane keeps until the far side has acknowledged them. The throughput of a
+    /// lane is at most this per round trip.
     pub lane_bytes: u64,
-    /// How long streams wait when every lane is down.
+    /// How long streams wait while every lane is down.
     pub resume: Duration,
-    /// A lane that has been silent for this long though an answer is due is dead.
+    /// How long a lane may be silent, although an answer is due, before it counts as dead.
     pub lane_timeout: Duration,
-    /// A lane on which nothing was sent for this long is pinged.
+    /// How long nothing may be sent on a lane before it is pinged.
     pub keepalive: Duration,
-    /// Frames of at most [`SMALL_FRAME`] bytes travel on two lanes, so that the loss of one costs them no
-    /// time.
+    /// Whether frames of at most [`SMALL_FRAME`] bytes are sent on two lanes, so that the loss of one copy
+    /// costs no time.
     pub duplicate_small: bool,
 }
 
-/// What control frames may take of a lane beyond [`Settings::lane_bytes`], until they are acknowledged: they
-/// do not wait for data's room. A hundred thousand opens.
+/// How many bytes control frames may take on a lane beyond [`Settings::lane_bytes`] until they are
+/// acknowledged: they do not wait for room for data. This is enough for a hundred thousand opens.
 pub const CONTROL_BYTES: u64 = 16 << 20;
 
-/// Bytes of control frames that wait for a lane. A far gateway that has more than that to be answered, and
-/// reads no answer, breaks the protocol. No stream is opened while a quarter of it waits, so that this end
-/// alone never comes near it.
+/// Most bytes of control frames that wait for a lane. A far gateway that causes more answers than that, and
+/// reads none of them, breaks the protocol. No stream is opened while a quarter of this waits, so that this
+/// end alone never comes near it.
 pub const MAX_WAITING_BYTES: u64 = 64 << 20;
 
-/// Payload of a frame that is worth sending twice: less than two packets.
+/// Longest payload of a frame that is worth sending twice: less than two packets.
 pub const SMALL_FRAME: usize = 2048;
 
 impl Default for Settings {
@@ -53,13 +53,13 @@ impl Default for Settings {
     }
 }
 
-/// The most that a lane may hold on any path: four times the product of 1 Gbit/s and 134 ms.
+/// Most bytes that a lane may keep on any path: four times the product of 1 Gbit/s and 134 ms.
 pub(crate) const MAX_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {
-    /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold
-    /// it twice, since credit is a round trip old, and what waits for acknowledgements holds it up to four
-    /// times while BBR looks for more. Never less than the defaults.
+    /// The limits for a path that holds `product` bytes (its rate times its round trip): a window must hold
+    /// twice that, since credit is a round trip old, and unacknowledged bytes may be up to four times as many
+    /// while BBR looks for more. They are never below the defaults.
     pub(crate) fn for_product(self, product: u64) -> Settings {
         let least = Settings::default();
         Settings {

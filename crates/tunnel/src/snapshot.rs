@@ -1,7 +1,8 @@
-//! A tunnel's state on its way into another process, when the one before was killed or has handed it over.
+//! A tunnel's state on its way into another process, if the previous one was killed or has handed the tunnel
+//! over.
 //!
-//! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait
-//! for the next one, as after any loss of a lane. `records` and `recovery` are its way.
+//! Lanes are not part of it: what they carried and the far side has not acknowledged is among the frames that
+//! wait for the next lane, as after any loss of one. `records` and `recovery` write and read the state.
 
 use crate::dues::Dues;
 use crate::ids::{Seen, Side};
@@ -33,31 +34,31 @@ pub struct Snapshot {
     pub(crate) dark: Duration,
 }
 
-/// Why readable bytes are not a tunnel's state.
+/// Why bytes that can be read are not a tunnel's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// An invariant of this stream does not hold.
     #[error("the state of stream {0} contradicts itself")]
     Stream(u32),
-    /// Ids are of the wrong side.
+    /// Ids belong to the wrong side.
     #[error("the state's stream ids are not of its side")]
     Side,
-    /// What was written down cannot be read.
+    /// The records cannot be read.
     #[error("the records of the state cannot be read")]
     Records,
-    /// What arrived out of turn does not add up.
+    /// What arrived out of turn is inconsistent.
     #[error("the state of what arrived out of turn contradicts itself")]
     Early,
 }
 
 impl Snapshot {
     /// Restores the tunnel, as if its lanes had been lost, in memory that outlives this process: see
-    /// [`Tunnel::kept`]. `settings` may differ from those it had. It may have something to tell at once
-    /// ([`Tunnel::poll_event`]). Blocks that an earlier process has left must last until this one has written
-    /// down for the first time.
+    /// [`Tunnel::kept`]. `settings` may differ from those that it had. The tunnel may have something to
+    /// report at once ([`Tunnel::poll_event`]). Blocks that an earlier process has left must exist until this
+    /// one has committed its journal for the first time.
     ///
     /// # Errors
-    /// When the state contradicts itself.
+    /// The state contradicts itself.
     pub fn into_tunnel(
         self,
         (settings, now): (Settings, Instant),
@@ -66,8 +67,8 @@ impl Snapshot {
         self.check()?;
         let windows = self.streams.values().map(|stream| stream.window);
         let arena = arena.clone();
-        // The process before may not have had time to tell everything. And bytes that a socket took, but that
-        // were not known to have arrived, may be followed by what was ahead.
+        // The previous process may not have had time to report everything. Moreover, bytes that a socket
+        // accepted, but that were not known to have arrived, may be followed by what was ahead of them.
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         let mut tunnel = Tunnel {
             settings,
@@ -83,8 +84,7 @@ impl Snapshot {
             lanes: Default::default(),
             control: self.control,
             retransmits: self.retransmits,
-            // A clock that has not run that long is that of a machine that was rebooted: the wait begins
-            // anew.
+            // If the clock has not run that long, the machine was rebooted: the wait begins anew.
             dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
             shelf: Shelf { arena, owner },
             graves: VecDeque::new(),
@@ -96,10 +96,10 @@ impl Snapshot {
         Ok(tunnel)
     }
 
-    /// Whether another process could go on with it.
+    /// Checks whether another process could continue the tunnel.
     ///
     /// # Errors
-    /// When the state contradicts itself.
+    /// The state contradicts itself.
     pub fn check(&self) -> Result<(), SnapshotError> {
         if let Some((id, _)) = self.streams.iter().find(|(_, stream)| !stream.is_sound()) {
             return Err(SnapshotError::Stream(*id));
@@ -135,8 +135,9 @@ mod tests {
         }
     }
 
-    /// An end with something of every kind: streams of both sides, one reset and not all arrived, one known
-    /// before its open, bytes out of turn, half a message, frames of a lost lane.
+    /// An end with something of every kind: streams of both sides, one that was reset but has not arrived
+    /// completely, one that is known before its open, bytes out of turn, half a message, frames of a lost
+    /// lane.
     fn busy(now: Instant) -> Tunnel {
         let mut far = Tunnel::new(Side::Even, Settings::default(), now);
         let arena = Arena::shared().unwrap();
@@ -148,7 +149,7 @@ mod tests {
         near.prepare(0, u64::MAX, now);
         near.reserve(0, id)[..3].copy_from_slice(b"abc");
         near.commit(0, id, 3, now);
-        // Only one of the far end's two lanes delivers: what it carries follows what is missing.
+        // Only one of the far end's two lanes delivers, and what it carries follows what is missing.
         far.message(&[7; 100]);
         let lost = far.open(&request());
         far.prepare(0, u64::MAX, now);
@@ -167,7 +168,7 @@ mod tests {
         near
     }
 
-    /// Writes a tunnel down and ends its process; returns what the next one finds.
+    /// Writes a tunnel to a journal and ends its process; returns what the next one finds.
     fn end(tunnel: &mut Tunnel, now: Instant) -> (Arena, Left) {
         let mut journal = Journal::shared().unwrap();
         tunnel.write_down(&mut journal, now);
@@ -186,13 +187,13 @@ mod tests {
         assert!(recovered.lost.is_empty());
         let times = (Settings::default(), now);
         let tunnel = recovered.snapshot.into_tunnel(times, (&arena, OWNER));
-        // As after the first commit.
+        // This is done after the first commit.
         drop(found);
         arena.reclaim();
         tunnel
     }
 
-    /// What travels of a tunnel, its lanes being down.
+    /// The parts of a tunnel that another process gets; its lanes are taken down.
     fn parts(tunnel: &mut Tunnel, now: Instant) -> Snapshot {
         (0..MAX_LANES).for_each(|lane| tunnel.lane_down(lane, now));
         Snapshot {
@@ -221,7 +222,7 @@ mod tests {
             assert!(format!("{again:?}").contains(part), "{part}");
         }
         assert!(!again.retransmits.is_empty());
-        // And once more, from what the second process has written down.
+        // This is done again, with what the second process has written.
         let mut third = go_on(end(&mut again, now), now).unwrap();
         assert!(parts(&mut third, now) == expected);
     }

@@ -1,5 +1,5 @@
 //! Counts the turns of loops that a far gateway's bytes drive, so that a test can check that the work per
-//! byte is bounded. It counts only with debug assertions, each thread for itself.
+//! byte is bounded. It counts only with debug assertions, and separately for each thread.
 
 #[cfg(debug_assertions)]
 use std::cell::Cell;
@@ -15,7 +15,7 @@ pub(crate) fn step() {
     TAKEN.with(|taken| taken.set(taken.get() + 1));
 }
 
-/// Steps of this thread so far, where they are counted; for tests and the fuzz target.
+/// How many steps this thread has taken, if they are counted; for tests and the fuzz target.
 #[doc(hidden)]
 pub fn taken() -> u64 {
     #[cfg(debug_assertions)]

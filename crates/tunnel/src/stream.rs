@@ -1,7 +1,7 @@
-//! One stream's two halves: how far each has come, and how far each may go.
+//! The two halves of one stream: how far each has got, and how far each may go.
 //!
-//! Invariants: `sent <= send_limit`; `consumed <= received <= receive_limit`;
-//! `receive_limit <= consumed + window`; what is ahead of `received` lies below `receive_limit`.
+//! Invariants: `sent <= send_limit`; `consumed <= received <= receive_limit`; `receive_limit <= consumed +
+//! window`; what is ahead of `received` is below `receive_limit`.
 
 use crate::frame::ProtocolError;
 use crate::kept;
@@ -17,27 +17,28 @@ pub(crate) struct Stream {
     pub(crate) ahead: Segments,
 }
 
-/// A stream's state without its bytes.
+/// The state of a stream without its bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Halves {
     pub(crate) sent: u64,
     pub(crate) send_limit: u64,
-    /// Our half has ended at `sent`.
+    /// Whether our half has ended, at `sent`.
     pub(crate) finished: bool,
-    /// The far side has answered our open.
+    /// Whether the far side has answered our open.
     pub(crate) opened: bool,
     pub(crate) received: u64,
     pub(crate) consumed: u64,
     pub(crate) receive_limit: u64,
     pub(crate) window: u64,
-    /// Where the peer's half ends, once it said so.
+    /// Where the peer's half ends, once the peer has said so.
     pub(crate) end: Option<u64>,
-    /// The driver knows of the end.
+    /// Whether the driver knows about the end.
     pub(crate) end_told: bool,
-    /// The stream ends both ways once the bytes up to here have arrived.
+    /// The position after which the stream ends in both directions, once the bytes up to there have arrived,
+    /// and the reason.
     #[serde(with = "kept::reset")]
     pub(crate) reset: Option<(u64, Reason)>,
-    /// Position at which the window was last enlarged.
+    /// The position at which the window was last enlarged.
     pub(crate) grown_at: u64,
 }
 
@@ -58,9 +59,9 @@ impl DerefMut for Stream {
 /// What to do with a piece of data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Its last `n` bytes are new and follow what is here.
+    /// Its last `n` bytes are new, and follow what has arrived.
     New(usize),
-    /// `n` bytes of it were kept until those before them arrive; none of it follows what is here.
+    /// `n` bytes of it are kept until those before them arrive; none of it follows what has arrived.
     Kept(usize),
 }
 
@@ -83,12 +84,12 @@ impl Stream {
         Stream::of(halves, Segments::default())
     }
 
-    /// Restores a stream that was written down, and what was ahead of it.
+    /// Restores a stream that was stored, and what was ahead of it.
     pub(crate) fn of(halves: Halves, ahead: Segments) -> Stream {
         Stream { halves, ahead }
     }
 
-    /// All of it but what is ahead.
+    /// The state without what is ahead.
     pub(crate) fn halves(&self) -> &Halves {
         &self.halves
     }
@@ -104,7 +105,7 @@ impl Stream {
             && self.ahead.is_sound(self.receive_limit)
     }
 
-    /// Bytes that may be sent now.
+    /// How many bytes may be sent now.
     pub(crate) fn sendable(&self) -> u64 {
         if self.finished {
             0
@@ -113,7 +114,7 @@ impl Stream {
         }
     }
 
-    /// Takes data that arrived. With `hold`, keeps all of it, even what is next in order.
+    /// Receives data. With `hold`, keeps all of it, even what is next in order.
     pub(crate) fn on_data(
         &mut self,
         id: u32,
@@ -135,20 +136,20 @@ impl Stream {
         if position > self.received || hold {
             return Ok(Arrival::Kept(self.ahead.insert(position, payload)));
         }
-        // Fits: at most the payload's length.
+        // The number fits: it is at most the payload's length.
         let new = (end - self.received) as usize;
         self.received = end;
         Ok(Arrival::New(new))
     }
 
-    /// Bytes kept earlier that now follow what is here.
+    /// Bytes that were kept earlier and now follow what has arrived.
     pub(crate) fn take_ahead(&mut self) -> Option<Vec<u8>> {
         let bytes = self.ahead.take(self.halves.received)?;
         self.received += bytes.len() as u64;
         Some(bytes)
     }
 
-    /// The peer's half ends at `position`.
+    /// Records that the peer's half ends at `position`.
     pub(crate) fn on_finish(&mut self, id: u32, position: u64) -> Result<(), ProtocolError> {
         self.check_end(id, position)?;
         if self.end.is_some_and(|end| end != position) {
@@ -158,7 +159,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The peer ended the stream after it had sent the bytes up to `position`.
+    /// Records that the peer has ended the stream after sending the bytes up to `position`.
     pub(crate) fn on_reset(&mut self, id: u32, position: u64, reason: Reason) -> Result<(), ProtocolError> {
         self.check_end(id, position)?;
         self.halves.reset.get_or_insert((position, reason));
@@ -179,9 +180,9 @@ impl Stream {
         self.send_limit = self.send_limit.max(position);
     }
 
-    /// Lets the peer send as much more as was consumed: a quarter of the window at a time, so that credits
-    /// are few and the sender still sees the window open in time. Returns the new limit, which the peer is to
-    /// be told.
+    /// Lets the peer send as many more bytes as were consumed, but at least a quarter of the window at a
+    /// time, so that credits are few and the sender still sees the window open in time. Returns the new
+    /// limit, which the peer must be told.
     pub(crate) fn widen(&mut self) -> Option<u64> {
         let limit = self.consumed + self.window;
         let is_due = self.end.is_none() && limit >= self.receive_limit + self.window / 4;
@@ -191,24 +192,24 @@ impl Stream {
         })
     }
 
-    /// The peer's half has ended and all of it is here.
+    /// Whether the peer's half has ended and all of it has arrived.
     pub(crate) fn has_all(&self) -> bool {
         self.end == Some(self.received)
     }
 
-    /// The peer's reset, once what it sent before is here.
+    /// The peer's reset, once what it sent before has arrived.
     pub(crate) fn due_reset(&self) -> Option<Reason> {
         self.reset
             .filter(|(position, _)| *position <= self.received)
             .map(|(_, reason)| reason)
     }
 
-    /// Both halves have ended and arrived, and the driver knows.
+    /// Whether both halves have ended and arrived, and the driver knows it.
     pub(crate) fn is_done(&self) -> bool {
         self.finished && self.has_all() && self.end_told
     }
 
-    /// Bytes that arrived and that the reader has not taken.
+    /// How many bytes have arrived that the reader has not consumed.
     pub(crate) fn held(&self) -> u64 {
         self.received - self.consumed
     }

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 pub(crate) struct Streams {
     map: HashMap<u32, Stream>,
     touched: Touched<u32>,
-    /// Segments of streams that are gone, which may have been written down.
+    /// Segments that the journal may contain, of streams that no longer exist.
     gone: Vec<(u32, u64)>,
 }
 
 impl Streams {
-    /// These streams; with `noted`, changes are noted.
+    /// Creates the set of these streams; with `noted`, changes are recorded.
     pub(crate) fn new(map: HashMap<u32, Stream>, noted: bool) -> Streams {
         let mut streams = Streams {
             map: HashMap::new(),
@@ -75,7 +75,7 @@ impl Streams {
         Some(stream)
     }
 
-    /// Writes down what has changed.
+    /// Writes to the journal what has changed.
     pub(crate) fn write_down(&mut self, journal: &mut Journal, owner: u64) {
         for (id, part) in self.gone.drain(..) {
             journal.remove(Key {

@@ -1,7 +1,7 @@
 //! Tells the driver what has arrived, one event at a time.
 //!
-//! An event counts as told only when the driver takes it: otherwise a driver that writes a tunnel down before
-//! it has taken all would lose the rest if its process were killed then.
+//! An event counts as told only when the driver receives it: otherwise a driver that writes a tunnel to its
+//! journal before it has received all events would lose the others if its process were killed then.
 
 use crate::dues::Due;
 use crate::event::{Event, StreamId};
@@ -11,16 +11,16 @@ use crate::tunnel::Tunnel;
 use std::borrow::Cow;
 
 impl Tunnel {
-    /// Takes an event that no input brings now: see [`Tunnel::on_time`].
+    /// Returns the next event that no input causes now: see [`Tunnel::on_time`].
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         // The next input reports the fault. Until then, lanes still die and the tunnel still expires.
         self.next_event().unwrap_or_else(|_| self.dues.take_noted())
     }
 
-    /// Takes the next event.
+    /// Returns the next event.
     ///
     /// # Errors
-    /// When the far side has broken the protocol; the error repeats until the tunnel ends.
+    /// The far side has broken the protocol; the error is repeated until the tunnel ends.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event<'static>>, ProtocolError> {
         while let Some(due) = self.dues.take() {
             let event = match due {
@@ -36,7 +36,7 @@ impl Tunnel {
                 },
             };
             if event.is_some() {
-                // There may be more of it.
+                // There may be more of what is due.
                 self.dues.put_back(due);
                 return Ok(event);
             }
@@ -44,12 +44,12 @@ impl Tunnel {
         Ok(None)
     }
 
-    /// Takes what has become due of a stream: bytes that were kept, its end, its reset.
+    /// Returns the next event that is due for a stream: bytes that were kept, its end, or its reset.
     fn next_of_stream(&mut self, id: u32) -> Option<Event<'static>> {
         steps::step();
         let chooses = self.side.chooses(id);
         let stream = self.streams.get_mut(id)?;
-        // Bytes and an end overtook the answer to our open, and imply it; a reset may be a refusal.
+        // Bytes or an end that overtook the answer to our open imply that answer; a reset may be a refusal.
         let answered = stream.received > 0 || stream.end.is_some() || !stream.ahead.is_empty();
         if answered && chooses && !std::mem::replace(&mut stream.opened, true) {
             return Some(Event::Opened(StreamId(id)));
@@ -71,7 +71,7 @@ impl Tunnel {
         None
     }
 
-    /// Begins a stream whose open and messages are here.
+    /// Begins a stream whose open, and the messages before it, have arrived.
     fn next_open(&mut self) -> Option<Event<'static>> {
         let (id, stream, open) = self.pre_open.take_ready(self.messages.received)?;
         Some(self.begin(id, stream, open))

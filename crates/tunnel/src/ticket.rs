@@ -1,5 +1,6 @@
 //! The ticket, which opens a connection to a relay: a gateway that carries lanes of two others. The relay
-//! answers one byte, [`MET`], once both are there; what follows is theirs alone.
+//! answers with one byte, [`MET`], once both have connected; everything after that belongs to these two
+//! alone.
 //!
 //! ```text
 //! byte 0-3     "CWRL"; the first of them begins neither a hello nor TLS
@@ -7,8 +8,9 @@
 //! byte 5-36    digest of the ticket, of one use
 //! ```
 //!
-//! The digest is shown, not the ticket: a relay chose the ticket, and if its name leads elsewhere, no bytes
-//! of its choice are written there. `CWRL` with version 1 showed the ticket itself.
+//! The digest is shown, not the ticket itself: a relay has chosen the ticket, and if the relay's name leads
+//! to another host, none of the bytes that it has chosen must be written there. `CWRL` with version 1 showed
+//! the ticket itself.
 
 /// Length of a ticket: nobody guesses 256 bits.
 pub const TICKET_BYTES: usize = 32;
@@ -16,18 +18,18 @@ pub const TICKET_BYTES: usize = 32;
 /// Length of a preface.
 pub const PREFACE_BYTES: usize = TICKET_AT + TICKET_BYTES;
 
-/// The answer: both are there.
+/// The answer that says that both have connected.
 pub const MET: u8 = 1;
 
 const TICKET_AT: usize = 5;
 const HEAD: [u8; TICKET_AT] = *b"CWRL\x02";
 
-/// Lets one gateway in to meet one other, once.
+/// A ticket admits one gateway once, to meet one other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub [u8; TICKET_BYTES]);
 
 impl std::fmt::Debug for Ticket {
-    /// Prints no secret: whoever reads a log must not hold a ticket.
+    /// Prints no secret: a ticket must not appear in a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ticket(..)")
     }
@@ -36,7 +38,7 @@ impl std::fmt::Debug for Ticket {
 /// Why bytes are not a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// Another protocol, or another version.
+    /// The bytes belong to another protocol, or have another version.
     #[error("this is not how a ticket of this version begins")]
     Magic,
     /// The text does not have as many hexadecimal digits as a ticket.
@@ -44,17 +46,17 @@ pub enum TicketError {
     Digits,
 }
 
-/// What the first bytes of a connection are.
+/// What a connection begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// More bytes are needed.
     Incomplete,
-    /// A preface of [`PREFACE_BYTES`].
+    /// A complete preface.
     Ticket(Ticket),
 }
 
 impl Ticket {
-    /// The preface to send.
+    /// Returns the preface to send.
     pub fn preface(&self) -> [u8; PREFACE_BYTES] {
         let mut bytes = [0; PREFACE_BYTES];
         bytes[..TICKET_AT].copy_from_slice(&HEAD);
@@ -67,10 +69,10 @@ impl Ticket {
         first == HEAD[0]
     }
 
-    /// Reads a preface off the front of `bytes`.
+    /// Reads a preface from the front of `bytes`.
     ///
     /// # Errors
-    /// As soon as the bytes cannot become one.
+    /// The bytes can no longer become a preface.
     pub fn read(bytes: &[u8]) -> Result<Opening, TicketError> {
         let known = bytes.len().min(HEAD.len());
         if bytes[..known] != HEAD[..known] {
@@ -81,15 +83,15 @@ impl Ticket {
         Ok(ticket.map_or(Opening::Incomplete, |ticket| Opening::Ticket(Ticket(ticket))))
     }
 
-    /// Hexadecimal digits, for a message.
+    /// Returns hexadecimal digits, for a message.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Reads what [`Ticket::to_hex`] made.
+    /// Reads what [`Ticket::to_hex`] has returned.
     ///
     /// # Errors
-    /// [`TicketError::Digits`] for anything else.
+    /// [`TicketError::Digits`] for any other text.
     pub fn from_hex(text: &str) -> Result<Ticket, TicketError> {
         let digits = text.as_bytes();
         if digits.len() != 2 * TICKET_BYTES {
@@ -99,7 +101,7 @@ impl Ticket {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
             for digit in pair {
                 let value = char::from(*digit).to_digit(16).ok_or(TicketError::Digits)?;
-                // Fits: below 16.
+                // The number fits: it is below 16.
                 *byte = *byte << 4 | value as u8;
             }
         }

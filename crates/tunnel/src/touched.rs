@@ -1,15 +1,15 @@
-//! What has changed since it was last written down.
+//! What has changed since it was last written to the journal.
 
 use std::fmt;
 
-/// Collects the keys of what has changed, if somebody writes it down.
+/// Collects the keys of what has changed, if it is written to a journal.
 pub(crate) struct Touched<K> {
     keys: Vec<K>,
     is_on: bool,
 }
 
 impl<K: Copy + Ord> Touched<K> {
-    /// Notes changes from now on.
+    /// Records changes from now on.
     pub(crate) fn turn_on(&mut self) {
         self.is_on = true;
     }
@@ -24,7 +24,7 @@ impl<K: Copy + Ord> Touched<K> {
         }
     }
 
-    /// Takes each key once, in order.
+    /// Removes and returns each key once, in order.
     pub(crate) fn take(&mut self) -> Vec<K> {
         let mut keys = std::mem::take(&mut self.keys);
         keys.sort_unstable();
@@ -42,14 +42,14 @@ impl<K> Default for Touched<K> {
     }
 }
 
-/// All are equal: what has changed is no part of the state.
+/// All values are equal: what has changed is not part of the state.
 impl<K> PartialEq for Touched<K> {
     fn eq(&self, _: &Touched<K>) -> bool {
         true
     }
 }
 
-/// A copy notes nothing: nobody writes it down.
+/// A copy records nothing: it is not written to a journal.
 impl<K> Clone for Touched<K> {
     fn clone(&self) -> Touched<K> {
         Touched::default()

@@ -1,8 +1,8 @@
-//! The state machine of one tunnel, the same at both ends: its streams and what the driver asks of them.
+//! The state machine of one tunnel, the same at both ends: its streams and what the driver does with them.
 //!
-//! A driver feeds it what arrives on its lanes ([`Tunnel::on_input`]), acts on the events, and keeps each
-//! lane supplied: [`Tunnel::prepare`] for what goes first, then sockets read straight into
-//! [`Tunnel::reserve`], then [`Tunnel::unsent`] written. Read `receiving`, `telling` and `sending` next.
+//! A driver passes it what arrives on its lanes ([`Tunnel::on_input`]), acts on the events, and keeps each
+//! lane supplied: it calls [`Tunnel::prepare`] for what must be sent first, then reads sockets straight into
+//! [`Tunnel::reserve`], then writes [`Tunnel::unsent`]. Read `receiving`, `telling` and `sending` next.
 
 use crate::dues::Dues;
 use crate::event::StreamId;
@@ -23,28 +23,26 @@ use causeway_wire::Reason;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Lanes a tunnel has at most. More than eight has not been seen to help on any path.
+/// Most lanes of a tunnel. More than eight were not seen to help on any path.
 pub const MAX_LANES: usize = 16;
 
 /// One end of a tunnel. It acts only when a driver calls it, in this order:
 ///
-/// - **Lanes.** [`Tunnel::lane_up`] comes first of all calls about a lane, and [`Tunnel::lane_down`] last.
-///   Then the number may be used again.
+/// - **Lanes.** [`Tunnel::lane_up`] is the first of all calls about a lane, and [`Tunnel::lane_down`] is the
+///   last one. After that, the number may be used again.
 /// - **Input.** [`Tunnel::on_input`] is called with a lane's bytes until it needs more; each event that it
-///   hands over is acted on before the next call. What no input brings is taken by [`Tunnel::poll_event`],
-///   until it returns `None`: after [`Tunnel::lane_down`], and of a tunnel that was taken up.
-/// - **Streams.** [`Tunnel::open`] begins one; [`crate::Event::Open`] is answered by [`Tunnel::opened`] or
-///   [`Tunnel::reset`]. [`Tunnel::consumed`] follows [`crate::Event::Data`] once its bytes were passed on.
-///   [`Tunnel::finish`] ends one half; after [`Tunnel::reset`] nothing is called about the stream.
+///   returns must be handled before the next call. Then [`Tunnel::poll_event`] is called until it returns
+///   `None`.
 /// - **Output.** [`Tunnel::choose_lane`] names a lane for the next frames, and [`Tunnel::prepare`] puts onto
-///   it what goes before data. Only if that returns true, each [`Tunnel::reserve`] gets a stream's bytes and
-///   ends with [`Tunnel::commit`], or without any with [`Tunnel::release`]. Before a lane is written comes
-///   [`Tunnel::put_ack`]; what its socket took of [`Tunnel::unsent`] goes to [`Tunnel::sent`].
+///   it what must precede data. Only if that returns true may a stream's bytes be read into
+///   [`Tunnel::reserve`], which is ended by [`Tunnel::commit`], or, if there were no bytes, by
+///   [`Tunnel::release`]. Before a lane is written, [`Tunnel::put_ack`] is called; how much of
+///   [`Tunnel::unsent`] its socket has accepted is passed to [`Tunnel::sent`].
 /// - **Time.** [`Tunnel::on_time`] is called at [`Tunnel::deadline`], which any other call may change, and
-///   after it [`Tunnel::poll_event`].
+///   [`Tunnel::poll_event`] is called after it.
 /// - **A tunnel that outlives its process** ([`Tunnel::kept`]): [`Tunnel::write_down`], the journal's commit
-///   and [`Tunnel::written_down`] come after input and events, and before anything that these caused is
-///   written to a socket.
+///   and [`Tunnel::written_down`] follow input and events, and precede the writing of anything that these
+///   have caused to a socket.
 #[derive(Debug)]
 pub struct Tunnel {
     pub(crate) settings: Settings,
@@ -55,18 +53,18 @@ pub struct Tunnel {
     /// The far side's ids.
     pub(crate) seen: Seen,
     pub(crate) pre_open: PreOpen,
-    /// What arrived ahead of its turn, in pieces, over all of `streams`.
+    /// How many pieces have arrived ahead of their turn, over all of `streams`.
     pub(crate) segments: usize,
     pub(crate) messages: Messages,
     pub(crate) dues: Dues,
     pub(crate) lanes: [Option<Box<Lane>>; MAX_LANES],
-    /// Frames about streams and messages, for the next lane that takes some.
+    /// Frames about streams and messages, for the next lane that has room.
     pub(crate) control: Backlog,
-    /// Frames of lanes that died or stall.
+    /// Frames of lanes that have died or stall.
     pub(crate) retransmits: Backlog,
-    /// The time since which there has been no lane.
+    /// Since when there has been no lane.
     pub(crate) dark_since: Option<Instant>,
-    /// Where its lanes' memory comes from.
+    /// Where the memory of the tunnel's lanes comes from.
     pub(crate) shelf: Shelf,
     /// A copy of the retransmits for the next process, as they were when the last lane was lost, from
     /// position `graves_from` on.
@@ -76,12 +74,12 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// An end without streams or lanes. The two ends need different sides; settings may differ.
+    /// An end without streams or lanes. The two ends must have different sides; their settings may differ.
     pub fn new(side: Side, settings: Settings, now: Instant) -> Tunnel {
         Tunnel::on_shelf(side, settings, now, Shelf::private())
     }
 
-    /// The same in memory that outlives this process: blocks of `arena`, and records that are written down
+    /// The same in memory that outlives this process: in blocks of `arena`, and with records that are stored
     /// under the number `owner`, which no other tunnel there has.
     pub fn kept(side: Side, settings: Settings, now: Instant, arena: &Arena, owner: u64) -> Tunnel {
         let arena = arena.clone();
@@ -113,18 +111,18 @@ impl Tunnel {
         tunnel
     }
 
-    /// Sets what the path holds, `product` bytes: its rate times its round trip. Windows and lanes are to
-    /// hold enough to fill it. Open streams keep the window they have, and may grow.
+    /// Sets how much the path holds: `product` bytes, its rate times its round trip. Windows and lanes must
+    /// be able to fill it. Open streams keep their windows, which may grow.
     pub fn set_bandwidth_delay_product(&mut self, product: u64) {
         self.settings = self.settings.for_product(product);
     }
 
-    /// Streams that have not ended.
+    /// How many streams have not ended.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether so little waits for a lane that one more stream may be opened.
+    /// Whether so little waits for a lane that another stream may be opened.
     pub fn may_open(&self) -> bool {
         self.control.len() < MAX_WAITING_BYTES / 4
     }
@@ -142,7 +140,7 @@ impl Tunnel {
         StreamId(id)
     }
 
-    /// Answers [`crate::Event::Open`]: the destination is reached.
+    /// Answers [`crate::Event::Open`]: the destination has been reached.
     pub fn opened(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(id.0) else {
             return;
@@ -152,18 +150,18 @@ impl Tunnel {
         self.put(Kind::Opened, 0, id.0, limit, &[]);
     }
 
-    /// Answers once more, if the far side opened the stream: the process before may have been killed after
-    /// the destination was reached and before that was written down. A second answer is harmless.
+    /// Answers again, if the far side has opened the stream: the previous process may have been killed after
+    /// the destination was reached and before this was committed. A second answer is harmless.
     pub fn opened_again(&mut self, id: StreamId) {
         if !self.side.chooses(id.0) {
             self.opened(id);
         }
     }
 
-    /// Returns how many bytes one data frame of this stream may carry now; 0 when it must wait for
+    /// Returns how many bytes one data frame of this stream may carry now; 0 if the stream must wait for
     /// [`crate::Event::Sendable`] or has ended.
     pub fn sendable(&self, id: StreamId) -> usize {
-        // Fits: at most MAX_PAYLOAD.
+        // The number fits: it is at most MAX_PAYLOAD.
         self.streams
             .get(id.0)
             .map_or(0, |stream| stream.sendable().min(MAX_PAYLOAD as u64) as usize)
@@ -181,15 +179,15 @@ impl Tunnel {
         self.remove_if_done(id.0);
     }
 
-    /// Ends the stream both ways once the far side has what was sent, or refuses to open it. Nothing more of
-    /// it arrives here.
+    /// Ends the stream in both directions once the far side has what was sent, or refuses to open it. Nothing
+    /// more of it arrives here.
     pub fn reset(&mut self, id: StreamId, reason: Reason) {
         if let Some(stream) = self.remove(id.0) {
             self.put(Kind::Reset, reason as u8, id.0, stream.sent, &[]);
         }
     }
 
-    /// `bytes` that arrived have left this gateway: the sender may send as many more.
+    /// Says that `bytes` which had arrived have left this gateway: the sender may send this many more.
     pub fn consumed(&mut self, id: StreamId, bytes: usize) {
         let Some(stream) = self.streams.get_mut(id.0) else {
             return;
@@ -209,9 +207,9 @@ impl Tunnel {
         }
     }
 
-    /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream opened later
-    /// is opened there after it. With more than twice that under way, the far end may close lanes that run
-    /// ahead of the others.
+    /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream that is
+    /// opened later is opened there after them. If more than twice that is in flight, the far end may close
+    /// lanes that run ahead of the others.
     pub fn message(&mut self, bytes: &[u8]) {
         let mut parts = bytes.chunks(MAX_PAYLOAD).peekable();
         while let Some(part) = parts.next() {
@@ -224,7 +222,7 @@ impl Tunnel {
 
     pub(crate) fn put(&mut self, kind: Kind, detail: u8, stream: u32, position: u64, payload: &[u8]) {
         debug_assert!(payload.len() <= MAX_PAYLOAD);
-        // Fits: callers pass at most MAX_PAYLOAD.
+        // The number fits: callers pass at most MAX_PAYLOAD.
         let header = Header {
             kind,
             detail,

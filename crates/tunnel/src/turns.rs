@@ -1,19 +1,20 @@
-//! Decides whose bytes go next. Small frames overtake bulk; bulk takes turns over jobs and their streams.
+//! Decides whose bytes are sent next. Small frames overtake bulk; bulk is sent in turns by jobs and their
+//! streams.
 
 use crate::frame::MAX_PAYLOAD;
 use causeway_wire::Token;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A read of at most this much is a message, not a part of bulk. MPIs send up to this size at once.
+/// The largest read that counts as a message, not as a part of bulk. MPIs send up to this size at once.
 const SMALL_READ: usize = 4096;
 
-/// A stream that had nothing to send for this long is urgent again, as small frames are: longer than the gap
-/// between two chunks of a sender that is merely slow.
+/// How long a stream must have had nothing to send to be urgent again, as small frames are: longer than the
+/// gap between two chunks of a sender that is merely slow.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// Small frames in a row before bulk gets a turn: bulk slows a flood of small frames by a few per cent and
-/// never stops.
+/// How many small frames in a row precede a turn of bulk: so bulk slows a flood of small frames by a few per
+/// cent, and never stops.
 const SMALL_RUN: u32 = 32;
 
 /// How one stream has behaved.
@@ -24,13 +25,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `count` bytes were read from the stream's socket; `emptied`: that was all there was.
+    /// Records that `count` bytes were read from the stream's socket; `emptied` says that there were no more.
     pub fn on_read(&mut self, count: usize, emptied: bool, now: Instant) {
         self.bulk = count > SMALL_READ;
         self.emptied = emptied.then_some(now);
     }
 
-    /// Whether the stream's next frame goes before bulk.
+    /// Whether the stream's next frame precedes bulk.
     pub fn is_urgent(&self, now: Instant) -> bool {
         !self.bulk
             || self
@@ -39,19 +40,19 @@ impl Pace {
     }
 }
 
-/// What a job of weight 1 may send before the next one has its turn: one large frame.
+/// How much a job of weight 1 may send before the next job has its turn: one large frame.
 const QUANTUM: i64 = MAX_PAYLOAD as i64;
 
-/// Streams that may have something to send, by the keys of a driver. Small frames in the order in which they
-/// came; bulk by deficit round robin over the jobs (Shreedhar and Varghese 1995), in turn over the streams of
-/// each.
+/// Streams that may have something to send, by the keys of a driver. Small frames are sent in the order in
+/// which they came; bulk by deficit round robin over the jobs (Shreedhar and Varghese 1995), and in turn over
+/// the streams of each job.
 #[derive(Debug, Default)]
 pub struct Turns {
     urgent: VecDeque<usize>,
-    /// The first has the turn.
+    /// The jobs; the first one has the turn.
     jobs: VecDeque<Job>,
     run: u32,
-    /// The last turn was one of bulk.
+    /// Whether the last turn was one of bulk.
     bulk: bool,
 }
 
@@ -69,8 +70,8 @@ impl Turns {
         self.urgent.push_back(key);
     }
 
-    /// Queues a stream of bulk behind the others of its job. A job gets `weight` times the bytes of one of
-    /// weight 1.
+    /// Queues a stream of bulk behind the others of its job. A job sends `weight` times as many bytes as one
+    /// of weight 1.
     pub fn push_bulk(&mut self, key: usize, token: Token, weight: u32) {
         if let Some(job) = self.jobs.iter_mut().find(|job| job.token == token) {
             return job.streams.push_back(key);
@@ -84,8 +85,8 @@ impl Turns {
         });
     }
 
-    /// Takes the stream whose turn it is. Tell [`Turns::spent`] what it took, and push it again if it has
-    /// more, before the next one.
+    /// Removes and returns the stream whose turn it is. Before the next call, [`Turns::spent`] must be told
+    /// how much it has sent, and the stream must be queued again if it has more.
     pub fn pop(&mut self) -> Option<usize> {
         let starved = self.run >= SMALL_RUN && self.jobs.iter().any(|job| !job.streams.is_empty());
         let urgent = if starved { None } else { self.urgent.pop_front() };
@@ -101,7 +102,7 @@ impl Turns {
     fn pop_bulk(&mut self) -> Option<usize> {
         while let Some(mut job) = self.jobs.pop_front() {
             if job.streams.is_empty() {
-                // It had nothing left after its last turn.
+                // The job had nothing left after its last turn.
                 continue;
             }
             if job.credit <= 0 {
@@ -116,14 +117,14 @@ impl Turns {
         None
     }
 
-    /// Counts the bytes that the last turn took.
+    /// Counts the bytes that were sent in the last turn.
     pub fn spent(&mut self, bytes: usize) {
         if let Some(job) = self.jobs.front_mut().filter(|_| self.bulk) {
             job.credit -= bytes as i64;
         }
     }
 
-    /// Nobody waits.
+    /// Whether no stream waits.
     pub fn is_empty(&self) -> bool {
         self.urgent.is_empty() && self.jobs.iter().all(|job| job.streams.is_empty())
     }
@@ -159,7 +160,8 @@ mod tests {
         assert_eq!(waited, SMALL_RUN);
     }
 
-    /// Bytes each stream gets when all always have more; `streams` are key, job, weight and bytes per turn.
+    /// How many bytes each stream sends if all always have more; `streams` are key, job, weight and bytes per
+    /// turn.
     fn shares(streams: &[(usize, Token, u32, usize)], turns_taken: usize) -> HashMap<usize, usize> {
         let mut turns = Turns::default();
         for (key, token, weight, _) in streams {

@@ -1,22 +1,22 @@
-//! Decides how many bytes a stream's receiver grants, so that a slow reader slows its own stream only and the
-//! memory of a tunnel stays bounded.
+//! Decides how many bytes a stream's receiver grants, so that a slow reader slows only its own stream, and
+//! the memory of a tunnel stays bounded.
 //!
-//! A stream starts with its share of the budget and grows towards the most while its reader keeps up, as long
-//! as the budget lasts. At worst, with every reader stuck, a tunnel holds `budget + least x streams` bytes:
-//! 256 MiB + 64 KiB x streams with the defaults. What keeping bytes that arrive out of turn takes beside them
-//! is bounded in `segments` and `pre_open`.
+//! A stream starts with its share of the budget and grows towards the maximum while its reader keeps up, as
+//! long as the budget lasts. At worst, if every reader is stuck, a tunnel keeps `budget + least x streams`
+//! bytes: 256 MiB + 64 KiB x streams with the defaults. The memory that bytes out of turn need besides
+//! themselves is limited in `segments` and `pre_open`.
 
-/// Bounds on the receive windows of one tunnel.
+/// Limits of the receive windows of one tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What a stream gets however many there are, and what may be sent before the far side has answered the
-    /// open.
+    /// How much a stream gets however many there are, and how much may be sent before the far side has
+    /// answered the open.
     pub least: u64,
-    /// What a stream starts with while streams are few.
+    /// How much a stream starts with while streams are few.
     pub initial: u64,
-    /// What a stream may grow to. Throughput of one stream is at most this per round trip.
+    /// How far a stream's window may grow. The throughput of one stream is at most this per round trip.
     pub most: u64,
-    /// What all streams of a tunnel share beyond `least`.
+    /// How much all streams of a tunnel share beyond `least`.
     pub budget: u64,
 }
 
@@ -31,8 +31,8 @@ impl Default for Limits {
     }
 }
 
-/// Both ends must agree on what may be sent before the first credit, so it is part of the protocol. As large
-/// as the largest eager message of today's MPIs.
+/// How many bytes may be sent before the first credit. Both ends must agree on it, so it is part of the
+/// protocol. It is as large as the largest eager message of today's MPIs.
 pub const MIN_BYTES: u64 = 64 << 10;
 
 /// Counts what is granted beyond [`Limits::least`], over all streams of a tunnel.
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// The window a new stream starts with.
+    /// The window with which a new stream starts.
     pub(crate) fn first_window(&mut self, limits: &Limits, streams: usize) -> u64 {
         let share = limits.budget / (streams as u64 + 1) / 2;
         let left = limits.budget.saturating_sub(self.granted);
@@ -59,7 +59,8 @@ impl Budget {
         limits.least + extra
     }
 
-    /// The window after a reader has emptied `window` without falling behind: doubled while the budget lasts.
+    /// The window after a reader has emptied `window` without falling behind: it is doubled while the budget
+    /// lasts.
     pub(crate) fn grown_window(&mut self, limits: &Limits, window: u64) -> u64 {
         let left = limits.budget.saturating_sub(self.granted);
         let extra = window.min(limits.most.saturating_sub(window)).min(left);
@@ -67,7 +68,7 @@ impl Budget {
         window + extra
     }
 
-    /// Gives back what a closed stream had.
+    /// Gives back what was granted to a closed stream.
     pub(crate) fn release(&mut self, limits: &Limits, window: u64) {
         debug_assert!(window >= limits.least);
         self.granted = self.granted.saturating_sub(window.saturating_sub(limits.least));

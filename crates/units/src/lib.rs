@@ -1,25 +1,25 @@
 //! Quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%", "30min". They are read exactly: each
-//! is a whole number of the finest unit, or a mistake. A number without a unit is one too, because nobody can
-//! tell later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
+//! is a whole number of the finest unit, or a mistake. A number without a unit is a mistake, too, because
+//! later nobody can tell what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
 #![forbid(unsafe_code)]
 
 use causeway_wire::TextError;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Most digits before and behind the point. Their product with the largest factor fits into 128 bits.
+/// Most digits before and after the point. Their product with the largest factor fits into 128 bits.
 const MAX_DIGITS: (usize, usize) = (15, 9);
 
 /// A kind of quantity: its units as multiples of the finest one, and which values make sense.
 #[derive(Debug)]
 pub struct Measure {
-    /// Names and factors; where two are as short, the first is written.
+    /// Names and factors; if two texts are equally short, the one with the unit that comes first is written.
     pub units: &'static [(&'static str, u64)],
     /// The least and the greatest value that make sense, in the finest unit.
     pub range: RangeInclusive<u64>,
-    /// The finest that is told apart.
+    /// The finest difference between two values.
     pub finest: &'static str,
-    /// What a value looks like.
+    /// Examples of a value.
     pub such_as: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub static LATENCY: Measure = Measure {
     such_as: "a latency such as \"5ms\" or \"20us\"",
 };
 
-/// Losses in parts of a thousand million. Whoever loses all has no network.
+/// Losses in parts of a thousand million. A network that loses everything is no network.
 pub static LOSS: Measure = Measure {
     units: &[("%", 10_000_000)],
     range: 0..=999_999_999,
@@ -90,7 +90,7 @@ pub static SIZE: Measure = Measure {
 
 const LONG: &[(&str, u64)] = &[("h", 3600), ("min", 60), ("s", 1), ("d", 86_400)];
 
-/// Lifetimes and times since something was, in s, from nothing to a century.
+/// Lifetimes, and times since an event, in s, from nothing to a century.
 pub static SPAN: Measure = Measure {
     units: LONG,
     range: 0..=100 * MAX_SECONDS,
@@ -98,7 +98,7 @@ pub static SPAN: Measure = Measure {
     such_as: "a time such as \"30min\", \"1h\" or \"2d\"",
 };
 
-/// Times of jobs in s, up to a year.
+/// Durations of jobs in s, up to a year.
 pub static TIME: Measure = Measure {
     units: LONG,
     range: 1..=MAX_SECONDS,
@@ -114,7 +114,7 @@ pub static SPEED: Measure = Measure {
     such_as: "a number from 0.001 to 1000 such as 1.2",
 };
 
-/// A year.
+/// The seconds of a year.
 pub const MAX_SECONDS: u64 = 31_536_000;
 
 /// Reads a time on a network, such as "11.6ms".
@@ -141,7 +141,7 @@ pub fn size(text: &str) -> Result<u64, TextError> {
     SIZE.read(text)
 }
 
-/// Reads a share that is lost, such as "0.1%", as a fraction of one.
+/// Reads a rate of loss, such as "0.1%", as a fraction of one.
 ///
 /// # Errors
 /// See [`Measure::read`].
@@ -157,7 +157,7 @@ pub fn span(text: &str) -> Result<u64, TextError> {
     SPAN.read(text)
 }
 
-/// Reads a time of a job, such as "30min".
+/// Reads a duration of a job, such as "30min".
 ///
 /// # Errors
 /// See [`Measure::read`].
@@ -166,10 +166,10 @@ pub fn time(text: &str) -> Result<Duration, TextError> {
 }
 
 impl Measure {
-    /// Reads a number with its unit, in the finest unit.
+    /// Reads a number with its unit; returns it in the finest unit.
     ///
     /// # Errors
-    /// It has another form, is finer than the finest, or out of range.
+    /// The text has another form, or its value is finer than the finest difference or out of range.
     pub fn read(&self, text: &str) -> Result<u64, TextError> {
         let end = text
             .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
@@ -183,7 +183,7 @@ impl Measure {
         }
     }
 
-    /// Reads a number that has no unit, whose unit is known to be this factor of the finest one.
+    /// Reads a number without a unit; the unit is known to be this factor of the finest one.
     ///
     /// # Errors
     /// See [`Measure::read`].
@@ -206,14 +206,14 @@ impl Measure {
         }
     }
 
-    /// Writes a value in the unit that makes it shortest, without a point where it can be.
+    /// Writes a value in the unit that makes the text shortest, without a point if possible.
     pub fn show(&self, value: u64) -> String {
         let forms = self.units.iter().filter_map(|(unit, factor)| {
             let number = plain(value, *factor)?;
             Some(format!("{number}{unit}"))
         });
         let shortest = forms.min_by_key(|text| (text.len(), text.contains('.')));
-        // The finest unit of each measure is among its units, or nine digits behind the point tell it.
+        // The finest unit of each measure is among its units, or nine digits after the point suffice.
         shortest.unwrap_or_default()
     }
 
@@ -222,7 +222,8 @@ impl Measure {
     }
 }
 
-/// A value of the finest unit in a unit of this factor, exactly; none where it needs too many digits.
+/// A value in the finest unit, written exactly in a unit of this factor; `None` if that needs too many
+/// digits.
 pub fn plain(value: u64, factor: u64) -> Option<String> {
     let factor = u128::from(factor);
     for decimals in 0..=MAX_DIGITS.1 {
@@ -239,7 +240,7 @@ pub fn plain(value: u64, factor: u64) -> Option<String> {
     None
 }
 
-/// The digits of a decimal number, and how many of them are behind the point.
+/// The digits of a decimal number, and how many of them are after the point.
 fn decimal(number: &str) -> Option<(u128, u32)> {
     let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
     let fits = |part: &str, most: usize| {
@@ -252,7 +253,7 @@ fn decimal(number: &str) -> Option<(u128, u32)> {
     Some((digits, u32::try_from(rest.len()).ok()?))
 }
 
-/// The form of such a text, as a regular expression of JSON Schema.
+/// The form of such a text, as a regular expression for JSON Schema.
 pub fn pattern(measure: &Measure) -> String {
     let units: Vec<&str> = measure.units.iter().map(|(name, _)| *name).collect();
     let (whole, rest) = MAX_DIGITS;

@@ -1,12 +1,12 @@
 //! The preface of the LAN leg, in both directions: PROXY protocol v2 with Causeway's TLVs.
 //!
-//! A shim sends it to its gateway before the application's first byte; a gateway sends it to the process it
-//! delivers to. It is mandatory where it is expected, and never guessed at. Layout: "The PROXY protocol",
-//! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
+//! A shim sends it to its gateway before the application's first byte; a gateway sends it to the process to
+//! which it delivers. Where it is expected, it is mandatory, and is never guessed. For its layout, see "The
+//! PROXY protocol", section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
 //!
-//! What listens at either address may be another user's: so the preface proves that its sender knows the
-//! job's token, and does not show it. The receiver, a process or a gateway that knows the job, answers first
-//! with a proof of its own, before it gets anything of the stream.
+//! The process that listens at either address may be another user's: so the preface proves that its sender
+//! knows the job's token, without showing it. The receiver, a process or a gateway that knows the job, first
+//! answers with a proof of its own, before it gets any bytes of the stream.
 //!
 //! ```text
 //! TLV 0xE0   version, 2; flags; the job's number, 8 bytes; nonce, 8 bytes; tag, 8 bytes
@@ -23,7 +23,8 @@ use crate::question::Question;
 use crate::token::Token;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Longest preface read or written. Ours take 81 bytes with IPv6; the rest is for TLVs of a later version.
+/// Longest preface that is read or written. Ours have 81 bytes with IPv6; the rest is for TLVs of a later
+/// version.
 pub const MAX_BYTES: usize = 256;
 
 const TCP_OVER_IPV4: u8 = 0x11;
@@ -32,32 +33,32 @@ const JOB_VERSION: u8 = 2;
 const JOB_BYTES: usize = 2 + NUMBER_BYTES + NONCE_BYTES + TAG_BYTES;
 /// Length of a job's number.
 pub const NUMBER_BYTES: usize = TAG_BYTES;
-/// Length of the nonce, which makes the proof of each connection a new one.
+/// Length of the nonce, with which the proof of each connection is a new one.
 pub const NONCE_BYTES: usize = 8;
 /// Length of an answer.
 pub const ANSWER_BYTES: usize = TAG_BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
 const FLAG_WANTS_URGENT_CODE: u8 = 2;
 
-/// Who connects to whom, in the addresses the application used, and for which job.
+/// Who connects to whom, in the addresses that the application used, and for which job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preface {
-    /// The connecting socket's address, as its peer shall see it.
+    /// The address of the connecting socket, in the form that its peer must see.
     pub source: SocketAddr,
-    /// The address the application asked for; of the same family as `source`.
+    /// The address for which the application asked; it has the same family as `source`.
     pub destination: SocketAddr,
-    /// The job both ends belong to.
+    /// The job to which both ends belong.
     pub token: Token,
-    /// How the sender learns what became of the connection.
+    /// How the sender learns whether the connection was established.
     pub wants: Wants,
 }
 
-/// Who sends a preface. What one has sent proves nothing when the other sends it.
+/// Who sends a preface. The proof of one is no proof if the other sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
-    /// A process, to its gateway.
+    /// A process sends it to its gateway.
     Process,
-    /// A gateway, to the process that it delivers to.
+    /// A gateway sends it to the process to which it delivers.
     Gateway,
 }
 
@@ -70,7 +71,7 @@ impl Sender {
     }
 }
 
-/// A preface as it came: only somebody who knows its job's token can tell which job it is for.
+/// A preface as it came: only somebody who knows its job's token can tell for which job it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     /// See [`Preface::source`].
@@ -85,7 +86,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What the sender calls the job; see [`number`].
+    /// The number by which the sender identifies the job; see [`number`].
     pub fn number(&self) -> [u8; NUMBER_BYTES] {
         self.number
     }
@@ -107,18 +108,19 @@ impl Claim {
         })
     }
 
-    /// The bytes by which a process of this job answers a delivery, or a gateway that knows it a process.
+    /// The bytes with which a process of this job answers a delivery, or a gateway that knows the job answers
+    /// a process.
     pub fn answer(&self, by: Sender, token: &Token) -> [u8; ANSWER_BYTES] {
         answer(by, token, &self.nonce)
     }
 }
 
-/// What a job is called where its token is not to be shown.
+/// The number that identifies a job where its token must not be shown.
 pub fn number(token: &Token) -> [u8; NUMBER_BYTES] {
     tag(token, &[b"N"])
 }
 
-/// The answer that a preface with this nonce gets from a process of this job, or a gateway that knows it.
+/// The answer to a preface with this nonce, from a process of this job or a gateway that knows it.
 pub fn answer(by: Sender, token: &Token, nonce: &[u8; NONCE_BYTES]) -> [u8; ANSWER_BYTES] {
     let name = match by {
         Sender::Process => b"R",
@@ -141,7 +143,7 @@ fn proof(
     ))
 }
 
-/// Family, and the bytes of both addresses and ports; `None` where their families differ.
+/// The family, and the bytes of both addresses and ports; `None` if their families differ.
 fn addresses((source, destination): &(SocketAddr, SocketAddr)) -> Option<(u8, Vec<u8>)> {
     let (family, mut bytes) = match (source.ip(), destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -157,15 +159,15 @@ fn addresses((source, destination): &(SocketAddr, SocketAddr)) -> Option<(u8, Ve
     Some((family, bytes))
 }
 
-/// What a process is told of a connection that it asked for.
+/// What a process is told about a connection for which it has asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
-    /// Nothing: a connection that does not come about is reset.
+    /// Nothing: a connection that cannot be established is reset.
     Nothing,
-    /// A [`crate::Verdict`] before the first byte, for which it waits.
+    /// A [`crate::Verdict`] before the first byte, for which the process waits.
     Verdict,
-    /// The verdict's code as urgent data ([`crate::Verdict::code`]), before the first byte: the stream that
-    /// the program reads does not have it, so nobody need wait for it.
+    /// The verdict's code as urgent data ([`crate::Verdict::code`]), before the first byte: it is not in the
+    /// stream that the program reads, so nobody must wait for it.
     UrgentCode,
 }
 
@@ -195,55 +197,56 @@ pub enum PrefaceError {
     /// The first bytes differ from the signature.
     #[error("not a PROXY v2 header")]
     Signature,
-    /// Version is not 2, or command neither PROXY nor LOCAL.
+    /// The version is not 2, or the command is neither PROXY nor LOCAL.
     #[error("PROXY version or command {0:#04x} is not supported")]
     Version(u8),
-    /// Only TCP over IPv4 and IPv6 are carried.
+    /// The family is neither TCP over IPv4 nor TCP over IPv6.
     #[error("address family {0:#04x} is not supported")]
     Family(u8),
-    /// The claimed length exceeds [`MAX_BYTES`] or is too small for its addresses.
+    /// The claimed length exceeds [`MAX_BYTES`] or is too small for the addresses.
     #[error("claimed length of {0} bytes is out of bounds")]
     Length(usize),
-    /// A TLV runs over the end.
+    /// A TLV runs beyond the end.
     #[error("a TLV runs over the end of the header")]
     Tlv,
-    /// No job TLV, or one of another version.
+    /// There is no job TLV, or it has another version.
     #[error("no job of a known version")]
     NoJob,
-    /// Source and destination are of different families.
+    /// Source and destination have different families.
     #[error("source and destination are of different address families")]
     MixedFamilies,
 }
 
-/// What [`Preface::decode`] found.
+/// What [`Preface::decode`] has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decoded {
-    /// At least this many bytes are needed in all before decoding can go on.
+    /// At least this many bytes are needed in all before decoding can continue.
     Incomplete {
-        /// Bytes from the start, not the number missing.
+        /// The number of bytes from the start, not of those that are missing.
         needed: usize,
     },
-    /// The preface, and how many bytes it took.
+    /// A preface, and how many bytes it has.
     Complete {
-        /// What it says.
+        /// What the preface says.
         claim: Claim,
-        /// Length of the preface; the application's bytes begin after it.
+        /// The length of the preface; the application's bytes follow it.
         length: usize,
     },
-    /// A node's [`crate::question`] in the place of a preface.
+    /// A node's [`crate::question`] instead of a preface.
     Question {
-        /// What was asked, and proof of the job.
+        /// The question, with a proof of the job.
         question: Question,
-        /// Length of the question.
+        /// The length of the question.
         length: usize,
     },
 }
 
 impl Preface {
-    /// The bytes to send, at most [`MAX_BYTES`]. The nonce is one that was never used before.
+    /// Returns the bytes to send, at most [`MAX_BYTES`]. The nonce must never have been used before.
     ///
     /// # Errors
-    /// [`PrefaceError::MixedFamilies`]; map IPv4-mapped IPv6 addresses to IPv4 first ([`canonical`]).
+    /// [`PrefaceError::MixedFamilies`]; IPv4-mapped IPv6 addresses must be mapped to IPv4 first
+    /// ([`canonical`]).
     pub fn encode(&self, sender: Sender, nonce: &[u8; NONCE_BYTES]) -> Result<Vec<u8>, PrefaceError> {
         let ends = (self.source, self.destination);
         let mixed = PrefaceError::MixedFamilies;
@@ -270,7 +273,7 @@ impl Preface {
     /// Reads a preface from the start of `bytes`. A claimed length is checked before anything is kept.
     ///
     /// # Errors
-    /// As soon as the bytes cannot become a preface, however many are still to come.
+    /// The bytes can no longer become a preface, however many more may come.
     pub fn decode(bytes: &[u8]) -> Result<Decoded, PrefaceError> {
         let known = bytes.len().min(SIGNATURE.len());
         if bytes[..known] != SIGNATURE[..known] {
@@ -352,8 +355,7 @@ fn port(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |port, byte| port << 8 | u16::from(*byte))
 }
 
-/// Reads flags, number, nonce and tag of the job TLV. It passes over TLVs of other types, as the protocol
-/// asks.
+/// Reads flags, number, nonce and tag of the job TLV. Skips TLVs of other types, as the protocol demands.
 fn job_tlv(tlvs: &[u8]) -> Result<(u8, Tag, [u8; NONCE_BYTES], Tag), PrefaceError> {
     let Some([JOB_VERSION, flags, rest @ ..]) = find_tlv(tlvs, TLV_JOB)? else {
         return Err(PrefaceError::NoJob);

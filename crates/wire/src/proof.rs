@@ -1,5 +1,5 @@
 //! How two ends of a connection prove to each other that they know a job's token, which neither ever sends:
-//! what listens at an address may be anybody's.
+//! anybody may be listening at an address.
 
 use crate::token::Token;
 use std::hash::Hasher;
@@ -10,13 +10,14 @@ pub const TAG_BYTES: usize = 8;
 /// A proof for one occasion.
 pub type Tag = [u8; TAG_BYTES];
 
-/// Computes a proof over these parts, one after the other: their lengths must be fixed, or among them.
+/// Computes a proof over these parts, one after the other: their lengths must be fixed, or be among the
+/// parts.
 ///
-/// SipHash-2-4 (Aumasson and Bernstein 2012), made as a MAC for short messages under a key of 128 bits. Who
-/// does not know the token guesses a tag once in 2^64 connections.
+/// This is SipHash-2-4 (Aumasson and Bernstein 2012), which is designed as a MAC for short messages under a
+/// key of 128 bits. Whoever does not know the token guesses a tag once in 2^64 connections.
 ///
-/// From the standard library, as the shim depends on this crate and libc alone. What is deprecated there is
-/// its use for hash tables: what it computes under given keys is fixed by the algorithm.
+/// It comes from the standard library, as the shim depends only on this crate and libc. Its use for hash
+/// tables is what is deprecated there: the algorithm defines what it computes with given keys.
 #[expect(deprecated, reason = "the successor does not say which algorithm it is")]
 pub fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
     let key = u128::from_le_bytes(token.0);

@@ -1,8 +1,9 @@
-//! A node's question to a gateway: whose are you? Where two sites have the same private addresses, a process
-//! cannot tell from its own ones where it is; the gateway that answers at its site's address can.
+//! A node's question to a gateway: which site is this? If two sites have the same private addresses, a
+//! process cannot tell from its own addresses where it is; the gateway that answers at the address of its
+//! site can.
 //!
-//! The address of another site's gateway may be anybody's here, so neither says what a stranger could use:
-//! both prove that they know the job's token, and never send it.
+//! The address of another site's gateway may belong to anybody here, so neither end reveals anything useful
+//! to a stranger: both prove that they know the job's token, and never send it.
 //!
 //! ```text
 //! question   PROXY v2, command LOCAL, no addresses; TLV 0xE1: version, 2; nonce, 16 bytes; tag, 8 bytes
@@ -19,17 +20,17 @@ use crate::token::Token;
 /// Longest answer: a site's name has 63 bytes at most.
 pub const MAX_ANSWER_BYTES: usize = 2 + MAX_NAME_BYTES + TAG_BYTES;
 
-/// Length of the nonce, which makes each question a new one: an old answer does not fit it.
+/// Length of the nonce, with which each question is a new one: an old answer does not fit it.
 pub const NONCE_BYTES: usize = 16;
 
 const MAX_NAME_BYTES: usize = 63;
 const VERSION: u8 = 2;
-/// Family and protocol of a connection that is nobody else's.
+/// Family and protocol of a connection that the sender makes for itself.
 const UNSPECIFIED: u8 = 0;
 /// Length of the TLV's value.
 const VALUE_BYTES: usize = 1 + NONCE_BYTES + TAG_BYTES;
 
-/// What a tag is for, so that a question cannot be sent back as the answer to another.
+/// The purpose of a tag, so that a question cannot be sent back as the answer to another.
 const OF_QUESTION: &[u8] = b"Q";
 const OF_ANSWER: &[u8] = b"A";
 
@@ -40,14 +41,14 @@ pub struct Question {
     tag: Tag,
 }
 
-/// What an answer's first bytes say.
+/// What the first bytes of an answer say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// More is to come.
+    /// Too little: more must come.
     Incomplete,
     /// The site's name, from somebody who knows the token.
     Site(&'a str),
-    /// No answer to this question.
+    /// The bytes do not answer this question.
     Nonsense,
 }
 
@@ -85,7 +86,7 @@ impl Question {
         same(&self.tag, &tag(token, &[OF_QUESTION, &self.nonce]))
     }
 
-    /// The bytes by which the gateway of this site answers a process of this job.
+    /// The bytes with which the gateway of this site answers a process of this job.
     pub fn answer(&self, token: &Token, site: &str) -> Vec<u8> {
         let name = &site.as_bytes()[..site.len().min(MAX_NAME_BYTES)];
         let tag = tag(token, &[OF_ANSWER, &self.nonce, name]);
@@ -197,7 +198,7 @@ mod tests {
                 assert_eq!(question().read_answer(&TOKEN, &changed), Answer::Nonsense, "{at}");
             }
         }
-        // The question's own tag is not that of an answer, not even with an empty name.
+        // The question's own tag is not an answer's tag, not even with an empty name.
         let mirrored = [&[VERSION, 0][..], &question().tag].concat();
         assert_eq!(question().read_answer(&TOKEN, &mirrored), Answer::Nonsense);
         assert_ne!(

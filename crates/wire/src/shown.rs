@@ -1,17 +1,18 @@
-//! Text that somebody else chose, as it may go to a log or a terminal: names of sites, nodes and jobs,
-//! reasons, messages. Whoever prints shows all of a line through here, not its parts one by one.
+//! Text that somebody else has chosen, in a form that is safe for a log or a terminal: names of sites, nodes
+//! and jobs, reasons, messages. Whoever prints such text passes the whole line through here, not its parts
+//! one by one.
 //!
-//! An escape sequence could change what a terminal shows elsewhere, or what its keys do; a newline could make
-//! a line that nobody said; a bidirectional override could show a line in another order than it has. They are
-//! shown as JSON escapes them, so that JSON keeps its meaning.
+//! An escape sequence could change what a terminal shows elsewhere, or what its keys do; a newline could
+//! create a line that nobody has written; a bidirectional override could show a line in the wrong order. They
+//! are shown as JSON escapes them, so that JSON keeps its meaning.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// Shows one line. A newline in it is escaped as well.
+/// Shows one line. A newline in it is escaped, too.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<T>(pub T);
 
-/// Shows lines that the program itself has put together. Newlines stay.
+/// Shows lines that the program itself has composed. Newlines are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<T>(pub T);
 
@@ -65,7 +66,7 @@ impl Write for Escaping<'_, '_> {
 impl Escaping<'_, '_> {
     fn escapes(&self, letter: char) -> bool {
         match letter {
-            // Moves within the line only.
+            // A tab only moves within the line.
             '\t' => false,
             '\n' => !self.newlines,
             letter => letter.is_control() || is_hidden(letter),
@@ -73,15 +74,15 @@ impl Escaping<'_, '_> {
     }
 }
 
-/// The letter in UTF-16, as JSON escapes it.
+/// The character in UTF-16, as JSON escapes it.
 fn units(letter: char) -> impl Iterator<Item = u16> {
     let mut units = [0; 2];
     let count = letter.encode_utf16(&mut units).len();
     units.into_iter().take(count)
 }
 
-/// Whether a letter changes the order of a line, breaks it, or is not seen (Unicode 16, general categories
-/// Cf, Zl and Zp; those of Cf that scripts need to be written, as joiners, are left).
+/// Whether a character changes the order of a line, breaks it, or is invisible (Unicode 16, general
+/// categories Cf, Zl and Zp, but without those of Cf that scripts need, such as joiners).
 fn is_hidden(letter: char) -> bool {
     matches!(
         letter,

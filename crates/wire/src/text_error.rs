@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// A sentence for whoever reads it, without a full stop. Where a caller decides by the kind of an error, that
-/// error is an enum of its own instead.
+/// A sentence for whoever reads it, without a full stop. If a caller decides by the kind of an error, that
+/// error is an enum instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextError(String);
 

@@ -1,9 +1,9 @@
-//! The secret that admits one job's connections; it lives and ends with the job.
+//! The secret that admits one job's connections; it exists for as long as the job.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// 128 random bits. Not printed by `Debug`, so that a log line cannot leak it.
+/// 128 random bits. `Debug` does not print them, so that a log line cannot reveal them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub [u8; Token::BYTES]);
 
@@ -11,8 +11,7 @@ impl Token {
     /// Length on the wire.
     pub const BYTES: usize = 16;
 
-    /// Compares without stopping at the first difference, so that the time taken does not tell how much
-    /// matched.
+    /// Compares without stopping at the first difference, so that the time does not reveal how much matched.
     pub fn matches(&self, other: &Token) -> bool {
         self.0.iter().zip(other.0).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
     }
@@ -22,7 +21,7 @@ impl Token {
         format!("{:02x}{:02x}", self.0[0], self.0[1])
     }
 
-    /// Hexadecimal, for the environment of a job's processes.
+    /// Returns hexadecimal digits, for the environment of a job's processes.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

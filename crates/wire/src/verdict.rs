@@ -1,24 +1,24 @@
-//! The verdict on a connection: four bytes from the gateway to a shim that asked for them.
+//! The verdict on a connection: four bytes from the gateway to a shim that has asked for it.
 
-/// Why a connection did not come about. A number never gets a second meaning.
+/// Why a connection was not established. A number never gets a second meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
     /// The destination's host answered that nothing listens there.
     Refused = 1,
-    /// The destination's gateway has no way to the host.
+    /// The destination's gateway cannot reach the host.
     Unreachable = 2,
     /// The destination did not answer in time.
     TimedOut = 3,
     /// The token, the source or the destination is not allowed.
     Denied = 4,
-    /// No tunnel to the destination's site at present.
+    /// There is no tunnel to the destination's site at present.
     NoTunnel = 5,
-    /// A bound was reached: streams, memory or open files.
+    /// A limit was reached: streams, memory or open files.
     Exhausted = 6,
-    /// The peer reset an established connection.
+    /// The peer has reset an established connection.
     Reset = 7,
-    /// The two ends speak different versions, or one of them spoke nonsense.
+    /// The two ends have different versions, or one of them sent something that makes no sense.
     Protocol = 8,
 }
 
@@ -55,7 +55,7 @@ impl Reason {
     }
 }
 
-/// The answer to a preface that asked for one ([`crate::Wants::Verdict`]).
+/// The answer to a preface that has asked for a verdict ([`crate::Wants::Verdict`]).
 ///
 /// ```text
 /// byte 0     version, 1
@@ -64,9 +64,9 @@ impl Reason {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The far side accepted; raw bytes follow.
+    /// The far side has accepted; raw bytes follow.
     Connected,
-    /// It did not; the gateway closes.
+    /// The far side has not accepted; the gateway closes the connection.
     Failed(Reason),
 }
 
@@ -88,7 +88,7 @@ impl Verdict {
         }
     }
 
-    /// Reads that byte; `None` when the reason is unknown.
+    /// Reads that byte; `None` if the reason is unknown.
     pub fn from_code(code: u8) -> Option<Verdict> {
         match code {
             0 => Some(Verdict::Connected),
@@ -96,7 +96,7 @@ impl Verdict {
         }
     }
 
-    /// Reads a verdict; `None` when the version or the reason is unknown.
+    /// Reads a verdict; `None` if the version or the reason is unknown.
     pub fn decode(bytes: [u8; Verdict::BYTES]) -> Option<Verdict> {
         match bytes {
             [Self::VERSION, code, 0, 0] => Verdict::from_code(code),

@@ -21,20 +21,20 @@ pub enum CountError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No rank has left any.
+    /// No rank has left a file.
     #[error("no rank has left its counts in {}", .0.display())]
     None(PathBuf),
-    /// They are of several programs.
+    /// The files are of several programs.
     #[error("{} has counts of a world of {one} ranks and of one of {other}", directory.display())]
     Worlds {
-        /// Where they are.
+        /// The directory of the files.
         directory: PathBuf,
-        /// Ranks of one,
+        /// Ranks of one world.
         one: u32,
-        /// and of another.
+        /// Ranks of another world.
         other: u32,
     },
 }
@@ -44,7 +44,7 @@ pub enum CountError {
 pub struct Counted {
     /// Ranks of MPI_COMM_WORLD.
     pub ranks: u32,
-    /// What each rank has left, if it has.
+    /// The file of each rank that has left one.
     pub files: BTreeMap<u32, RankFile>,
 }
 
@@ -61,7 +61,7 @@ pub struct Messages {
     pub bytes: u64,
     /// How many of them go to another site.
     pub count_between: u64,
-    /// The bytes of these.
+    /// The bytes of the messages that do.
     pub bytes_between: u64,
 }
 
@@ -170,7 +170,7 @@ impl Counted {
         by_size.into_values().collect()
     }
 
-    /// Operations of several ranks, by their names, ranks, and the bytes of a rank.
+    /// Operations of several ranks, by name, number of ranks, and bytes of a rank.
     pub fn operations(&self) -> Vec<Operation> {
         let mut all: BTreeMap<(&str, u32, u32), Operation> = BTreeMap::new();
         for row in self.files.values().flat_map(|file| &file.rows) {

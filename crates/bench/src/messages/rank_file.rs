@@ -5,7 +5,7 @@ use super::MOST_RANKS;
 const HEAD: &str = "causeway-messages,1";
 const COLUMNS: &str = "call,to,ranks,count,bytes,least,most";
 
-/// Why a text is no such file.
+/// Why a text is not such a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoRankFile(String);
@@ -16,22 +16,22 @@ impl From<String> for NoRankFile {
     }
 }
 
-/// What one call gave to one rank, or to a communicator, in messages of about one size.
+/// What one call gave to one rank or communicator, in messages of about one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
-    /// Such as MPI_Send.
+    /// The call, such as MPI_Send.
     pub call: String,
     /// A rank of MPI_COMM_WORLD; `None` for operations of several ranks, and for ranks outside the world.
     pub to: Option<u32>,
     /// Ranks of a communicator; 0 if it is a message to one rank.
     pub ranks: u32,
-    /// How often.
+    /// How often it was called.
     pub count: u64,
-    /// All bytes.
+    /// All bytes together.
     pub bytes: u64,
-    /// Bytes of the shortest.
+    /// How many bytes the shortest has.
     pub least: u64,
-    /// Bytes of the longest.
+    /// How many bytes the longest has.
     pub most: u64,
 }
 
@@ -58,7 +58,7 @@ impl RankFile {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// It is not the text of such a file, or has impossible values; the error names the line.
+    /// The text is not that of such a file, or has impossible values; the error names the line.
     pub fn parse(text: &str) -> Result<RankFile, NoRankFile> {
         let mut lines = text.lines();
         if lines.next() != Some(HEAD) {

@@ -1,12 +1,13 @@
 //! Two halves of the ranks that communicate little with each other, as two sites would have them.
 //!
-//! Kernighan and Lin (1970): in a pass ranks of the two halves swap places, two at a time and each once,
-//! always the pair that saves most, even if its saving is negative. The beginning of the pass that saved most
-//! together is kept. Passes go on while they save. The split need not be the best of all.
+//! Kernighan and Lin (1970): in a pass, ranks of the two halves swap places, two at a time and each once:
+//! always the pair that saves most, even if that saving is negative. Of these swaps, the first few that
+//! together save most are kept. Passes go on as long as they save anything. The split need not be the best
+//! possible one.
 
 use std::collections::BTreeMap;
 
-/// With more ranks no split is sought: each swap compares all pairs.
+/// With more ranks than this no split is sought: each swap compares all pairs.
 pub const MOST: u32 = 512;
 
 const MOST_PASSES: usize = 20;
@@ -35,7 +36,7 @@ pub fn improved(pairs: &BTreeMap<(u32, u32), (u64, u64)>, ranks: u32, first: u32
     }
     let mut second: Vec<bool> = (0..ranks).map(|rank| rank >= first).collect();
     let speak = both_ways(pairs, ranks);
-    // Each pass saves a message at least; few are needed.
+    // Each pass saves at least one message; few passes are needed.
     for _ in 0..MOST_PASSES {
         let changes = pass(&speak, &second);
         if changes.is_empty() {
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn ranks_that_speak_with_every_other_one_are_put_together() {
-        // Even ranks speak with even ones, odd with odd ones.
+        // Even ranks communicate with even ones, odd with odd ones.
         let pairs = pairs(&[(0, 2, 100), (2, 4, 100), (1, 3, 100), (5, 3, 100), (0, 1, 1)]);
         let second: Vec<bool> = (0..6).map(|rank| rank >= 3).collect();
         assert_eq!(crossing(&pairs, &second), 200);
@@ -127,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_grid_in_rows_is_split_across_its_short_side() {
-        // Two rows of this many ranks: neighbours speak, and the two rows are the two halves at first.
+        // Two rows with this many ranks each: neighbours communicate, and the two rows are the two halves at
+        // first.
         for columns in [4, 8, 16] {
             let across = (0..columns).map(|at| (at, at + columns, 1));
             let along = (0..2)

@@ -1,7 +1,7 @@
 //! What a careful user sets by hand without Causeway: the direct way under `tuned`. Pure.
 //!
 //! Hablot et al. (2007), section 4: buffers that hold what is in flight, and messages sent without asking
-//! first. The largest size that is sent so is the one that `causeway run` sets too: only the way then
+//! first. The largest size that is sent so is the same that `causeway run` sets, so that only the way
 //! differs.
 
 use crate::plan::KnownLink;
@@ -9,10 +9,10 @@ use causeway_launchers::launcher::Launcher;
 use causeway_mpis::by_hand;
 use causeway_mpis::eager::eager_for;
 
-/// What the paper takes for 11.6 ms and 1 Gbit/s.
+/// What the paper uses for 11.6 ms and 1 Gbit/s.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// More than any link between sites holds today wastes memory.
+/// More than any link between sites holds today: beyond this, memory is wasted.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The sizes of buffers that the system lets a process choose, in bytes.
@@ -48,7 +48,7 @@ pub fn environment(
 ) -> Vec<(&'static str, String)> {
     let bytes = buffer_bytes(link);
     let eager = eager_for(link.map_or(0, |link| on_the_way(link) as u64), ranks);
-    // A buffer that the system cuts would be worse than none: one that is set no longer grows.
+    // A buffer that the system cuts would be worse than none: once set, it no longer grows.
     let fits = allowed.send >= bytes && allowed.receive >= bytes;
     let by_hand = by_hand::variables(launcher.mpi, &eager);
     let buffers = by_hand.buffers.iter().filter(|_| fits);

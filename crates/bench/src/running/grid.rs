@@ -14,14 +14,14 @@ pub struct Grid {
     pub causeway: PathBuf,
     /// The link between the first two sites.
     pub link: Option<KnownLink>,
-    /// The nodes share the cores of this host.
+    /// Whether the nodes share the cores of this host.
     pub shares_cores: bool,
     pub seed: u64,
-    /// There are two at least.
+    /// There are at least two.
     pub sites: Vec<Members>,
     /// Ranks at each site.
     pub ranks_each: u32,
-    /// The user has named sites.
+    /// Whether the user has named sites.
     pub named: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Members {
     pub nodes: Vec<NodeInfo>,
 }
 
-/// The sites of these names; without names the first two that have nodes, the gateway's own before others.
+/// The sites of these names; without names the first two that have nodes, this gateway's own first.
 ///
 /// # Errors
 /// A name is unknown, or there are fewer than two.

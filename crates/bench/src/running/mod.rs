@@ -45,16 +45,16 @@ use std::time::Duration;
 use wanted::{Common, Messages, Rounds, Task};
 use work::{OPERATIONS, Work, message_words};
 
-/// What shells report for a program that Ctrl-C has ended.
+/// The status that shells report for a program ended by Ctrl-C.
 const INTERRUPTED: u8 = 128 + 2;
 
-/// Rounds of one size and the seconds after which fewer suffice: as many as Hablot et al. (2007) made,
+/// Rounds of one size and the seconds after which fewer suffice: as many as Hablot et al. (2007) made.
 const PING_PONG: (u32, f64) = (200, 4.0);
 
-/// and fewer of operations, of which there are a hundred with all sizes.
+/// The same for operations: fewer, because there are a hundred when all sizes count.
 const OPERATION: (u32, f64) = (30, 0.5);
 
-/// More ranks than a job has: IMB then measures with all of them, and not with two, four and so on as well.
+/// More ranks than a job has: IMB then measures only with all of them, and not also with two, four and so on.
 const IMB_RANKS: &str = "1000000";
 
 /// The status is 0 if every cell has a value, 1 if one has none, 2 for a wrong command, 130 after Ctrl-C.
@@ -87,15 +87,15 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
 pub struct Step {
     /// Its words.
     pub words: Vec<String>,
-    /// On a node of each site, not on this host.
+    /// Whether it runs on a node of each site, not on this host.
     pub on_nodes: bool,
 }
 
 /// Says what is to be done before a run under such conditions.
 pub type Before<'a> = &'a dyn Fn(Way, Settings) -> Step;
 
-/// Measures ping-pongs of these sizes, rounds and pauses, with a step before each run. The step for default
-/// settings is also the last thing that is done.
+/// Measures ping-pongs of these sizes, rounds and pauses, with a step before each run. At the very end, the
+/// step for default settings is run once more.
 pub fn verify(common: Common, (sizes, count, idle): (&[u64], u32, u64), before: Before<'_>) -> ExitCode {
     let rounds = Rounds {
         count: Some(count),
@@ -120,7 +120,7 @@ fn measure_work(
     Ok(tell(&store, common.json, was_stopped))
 }
 
-/// Measures until every cell is done, or until `stop`, which is the second value.
+/// Measures until every cell is done, or until `stop` is set; the second value says whether it was.
 fn filled(
     common: &Common,
     work: Work,
@@ -157,7 +157,7 @@ fn filled(
     drop(shown);
     let was_stopped = stopped();
     runner.finish();
-    // If nothing failed, it is empty.
+    // If nothing failed, the directory is empty.
     let _ = std::fs::remove_dir(&runner.outputs);
     // The rows so far are summed up even if the disk is full now.
     let finished = store.finish();
@@ -229,7 +229,7 @@ fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
     Ok((common, work, wanted))
 }
 
-/// The names as they are spelt; all of them if none is asked for.
+/// The names in their proper spelling; all of them if none is asked for.
 fn operations(wanted: &[String]) -> Result<Vec<String>, Failure> {
     if wanted.is_empty() {
         return Ok(OPERATIONS.map(str::to_owned).into());
@@ -306,7 +306,7 @@ fn beds(common: &Common, routed: bool, work: &Work, out: &Path) -> Result<Vec<Be
     }
 }
 
-/// What cells call a lab: its file without directory and ending.
+/// What cells call a lab: the name of its file, without directory and extension.
 fn lab_name(scenario: &str) -> String {
     let stem = Path::new(scenario).file_stem();
     stem.map_or_else(|| scenario.to_owned(), |stem| stem.to_string_lossy().into_owned())
@@ -337,7 +337,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], beds: &[Bed]) -> Result
     };
     let settings: &[Settings] = match has_mpi {
         true => &common.settings,
-        // There is no MPI to be tuned.
+        // There is no MPI to tune.
         false => &[Settings::Default],
     };
     let cells: Vec<Cell> = matrix(
@@ -375,7 +375,7 @@ fn head(common: &Common, work: &Work, mpis: &[NamedMpi], beds: &[Bed]) -> Result
     })
 }
 
-/// This command, for people.
+/// This command, as shown to people.
 fn said_command() -> String {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.collect::<Vec<_>>().join(" ")

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub struct NamedMpi {
     /// Its name and version; with the launcher's path if two are alike.
     pub name: String,
-    /// Starts it.
+    /// The launcher that starts it.
     pub launcher: Launcher,
 }
 
@@ -33,7 +33,7 @@ impl NamedMpi {
     }
 }
 
-/// The MPIs of these launchers; of all in PATH if none is named.
+/// The MPIs of these launchers; if none is named, of all launchers in PATH.
 pub fn find(wanted: &[OsString]) -> Result<Vec<NamedMpi>, Failure> {
     let mut launchers = Vec::new();
     for word in wanted {

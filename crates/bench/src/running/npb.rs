@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The largest one takes half a minute.
+/// How long building one program may take: the largest one takes half a minute.
 const BUILD: Duration = Duration::from_secs(600);
 
-/// Names what is built.
+/// The sources, and what to build from them.
 #[derive(Debug)]
 pub struct Sources {
     /// A directory or an archive; it stays as it is.
     pub source: PathBuf,
-    /// `A` and so on.
+    /// The class of the problems: `A` and so on.
     pub class: String,
     /// Options of the Fortran compiler.
     pub fflags: String,
@@ -26,10 +26,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The program of one benchmark for this many ranks: built if it is not there yet.
+    /// The program of one benchmark for this many ranks; it is built if it does not exist yet.
     ///
     /// # Errors
-    /// Why there is none, in one sentence.
+    /// Why there is none; the error is a sentence.
     pub fn program(
         &self,
         (benchmark, ranks): (&str, u32),
@@ -105,7 +105,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Their settings, under the names of versions 3.3 and 3.4.
+    /// The settings of the makefiles, under the names of versions 3.3 and 3.4.
     fn make_def(&self, fortran: &Path, c: &Path) -> String {
         let (fortran, c, flags) = (fortran.display(), c.display(), &self.fflags);
         format!(

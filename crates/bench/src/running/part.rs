@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Error;
 
-/// The printed line that says that all connections of the flows are there.
+/// The printed line that says that all connections of the flows are open.
 pub const FLOWING: &str = "bench: flowing";
 
-/// Sends messages to and fro between rank 0 and rank 1, which is at `to` (HOST:PORT); with `own_cores`, each
-/// keeps to a core of its own.
+/// Sends messages back and forth between rank 0 and rank 1, which is at `to` (HOST:PORT); with `own_cores`,
+/// each keeps to a core of its own.
 ///
 /// # Errors
-/// No launcher has started this, or the system's.
+/// No launcher has started this process; and the system's errors.
 pub fn to_and_fro(to: &str, plan: &Plan, own_cores: bool) -> Result<(), Error> {
     let rank = rank()?;
     if own_cores {
@@ -50,10 +50,10 @@ pub fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
 /// What precedes a rank's host and cores.
 const CORES: &str = "bench: cores ";
 
-/// Says on which cores this rank may compute.
+/// Prints on which cores this rank may compute.
 ///
 /// # Errors
-/// The system's.
+/// The system's errors.
 pub fn tell_cores() -> Result<(), Error> {
     let own = sched_getaffinity(Pid::from_raw(0))?;
     let own = (0..CpuSet::count()).filter(|core| own.is_set(*core).unwrap_or(false));
@@ -63,7 +63,7 @@ pub fn tell_cores() -> Result<(), Error> {
     Ok(())
 }
 
-/// On how many cores the ranks that have said this may compute together; `None` if none has said any.
+/// On how many cores the ranks that have said this may compute together; `None` if none has said anything.
 pub fn cores_of(said: &str, hosts_share_cores: bool) -> Option<u32> {
     let lines = said.lines().filter_map(|line| line.trim().strip_prefix(CORES));
     let hosts = lines.filter_map(|line| line.split_once(' '));

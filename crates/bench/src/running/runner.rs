@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// How long busy traffic may take to begin.
 const TRAFFIC_BEGINS: Duration = Duration::from_secs(30);
 
-/// Busy traffic that lasts longer than any run beside it.
+/// How long busy traffic lasts: longer than any run beside it.
 const TRAFFIC_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The port of busy traffic: above those of [`Work`].
@@ -30,7 +30,7 @@ const TRAFFIC_PORT: u16 = 65_000;
 
 /// A grid that is measured, and where its commands are run.
 pub struct Bed {
-    /// Its name in cells; empty if there is one bed alone.
+    /// Its name in cells; empty if it is the only one.
     pub lab: String,
     pub host: Host,
     pub grid: Grid,
@@ -38,7 +38,7 @@ pub struct Bed {
 
 /// See the module.
 pub struct Runner<'a> {
-    /// There is one at least.
+    /// The grids and labs to measure on, at least one.
     pub beds: &'a [Bed],
     pub work: &'a Work,
     pub mpis: &'a [NamedMpi],
@@ -46,10 +46,10 @@ pub struct Runner<'a> {
     pub outputs: PathBuf,
     pub limit: Duration,
     pub flows: u32,
-    /// Names what comes before each run.
+    /// What comes before each run.
     pub before: Option<Before<'a>>,
     pub stop: Arc<AtomicBool>,
-    /// On how many cores the ranks of an MPI compute on each way, as far as that was checked.
+    /// On how many cores the ranks of an MPI compute on each way, as far as that has been checked.
     pub cores: Cores,
 }
 
@@ -232,7 +232,7 @@ impl<'a> Runner<'a> {
     ) -> Result<String, TextError> {
         let here = std::env::current_dir().map_err(TextError::of)?;
         let mut words = vec!["exec".to_owned(), "env".to_owned()];
-        // Set by the user, a variable stays as it is.
+        // A variable that the user has set stays as it is.
         let unset = environment
             .iter()
             .filter(|(name, _)| std::env::var_os(name).is_none());
@@ -248,7 +248,7 @@ impl<'a> Runner<'a> {
         Ok(format!("cd {} && {}", quoted(here), words.join(" ")))
     }
 
-    /// Nodes that traffic beside a cell starts at, if ranks are on others.
+    /// The nodes on which traffic beside a cell starts, if the ranks are on others.
     fn beside<'b>(&self, bed: &'b Bed, traffic: Traffic) -> Vec<&'b NodeInfo> {
         let own = match traffic {
             Traffic::Busy if !matches!(self.work, Work::App(_)) => bed.grid.beside(),
@@ -257,7 +257,7 @@ impl<'a> Runner<'a> {
         own.into_iter().flatten().collect()
     }
 
-    /// Starts the flows and waits until all are there. They end with the value.
+    /// Starts the flows and waits until all are open. They end when the value is dropped.
     fn traffic(&self, bed: &Bed, mpi: &NamedMpi, directory: &Path) -> Result<Running, TextError> {
         let (grid, directory) = (&bed.grid, directory.join("traffic"));
         make(&directory)?;

@@ -20,7 +20,7 @@ const COUNTERS: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
 pub enum Host {
     /// This host's gateway and its grid.
     Local,
-    /// An emulated grid, which ends with this value.
+    /// An emulated grid, which ends when this value is dropped.
     Lab {
         lab: Box<Lab>,
         scenario: Box<Scenario>,
@@ -63,7 +63,7 @@ impl Host {
         }
     }
 
-    /// What the gateway there says.
+    /// What the gateway there reports.
     pub fn status(&self) -> Result<Status, Failure> {
         match self {
             Host::Local => questions::status(&control::socket()).map_err(|error| {
@@ -79,8 +79,8 @@ impl Host {
     }
 
     /// What TCP has done so far: for plain connections, what the kernels of all nodes except these count; for
-    /// the gateways' lanes, what the gateways say. `None` if it cannot be seen: on a grid of others, only
-    /// this gateway's lanes can.
+    /// the gateways' lanes, what the gateways report. `None` if it cannot be seen: on a real grid, only this
+    /// gateway's lanes can.
     pub fn network(&self, grid: &Grid, way: Way, but: &[&NodeInfo]) -> Option<Network> {
         match (self, way) {
             (Host::Local, Way::Site | Way::Direct) => None,

@@ -49,7 +49,7 @@ pub struct Counting {
     pub out: PathBuf,
     /// Number of ranks at each site, in rank order; empty: two halves.
     pub sites: Vec<u32>,
-    /// The counts are printed as JSON.
+    /// Whether the counts are printed as JSON.
     pub json: bool,
 }
 
@@ -60,13 +60,13 @@ pub struct Worth {
     pub command: Vec<OsString>,
     /// Directory of the runs.
     pub out: PathBuf,
-    /// Runs over each link, in turn.
+    /// How many runs there are over each link, in turn.
     pub rounds: u32,
     /// The link to estimate for; `None`: the one that this host's gateway has, else the papers'.
     pub link: Option<KnownLink>,
     /// Seconds after which a run, and with it the whole measurement, is stopped.
     pub time_limit: u64,
-    /// The figures are printed as JSON.
+    /// Whether the figures are printed as JSON.
     pub json: bool,
     /// The version of the command, which rows name.
     pub version: String,
@@ -102,10 +102,10 @@ pub struct Npb {
     pub common: Common,
 }
 
-/// How messages go to and fro.
+/// How messages go back and forth.
 #[derive(Debug)]
 pub struct Messages {
-    /// Their sizes in bytes.
+    /// The messages' sizes in bytes.
     pub sizes: Vec<u64>,
     /// See [`Rounds`].
     pub rounds: Rounds,
@@ -155,7 +155,7 @@ pub struct Common {
     pub seed: u64,
     /// The link; `None`: as seen by the gateways.
     pub link: Option<KnownLink>,
-    /// The summary is printed as JSON.
+    /// Whether the summary is printed as JSON.
     pub json: bool,
     /// The version of the command, which rows name.
     pub version: String,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Ports that neither gateways nor the kernel's choice for connections take.
+/// Ports that neither gateways nor the kernel choose for connections.
 const PORTS: std::ops::Range<u64> = 61_000..65_000;
 
 /// See the module.
@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// Everything that tells it from other work of the same name.
+    /// Everything that distinguishes it from other work of the same name.
     pub fn arguments(&self) -> String {
         match self {
             Work::Tcp(words) | Work::Ours(_, words) => words.join(" "),
@@ -95,7 +95,7 @@ impl Work {
         }
     }
 
-    /// The programs of the matrix; one without a name if there is no choice.
+    /// The programs of the matrix; a single one without a name if there is no choice.
     pub fn programs(&self) -> Vec<String> {
         match self {
             Work::Others(paths, _) => paths.iter().map(|path| file_name(path)).collect(),
@@ -118,7 +118,7 @@ impl Work {
     /// The launcher and its arguments, for one run.
     ///
     /// # Errors
-    /// The program is not there, and why.
+    /// There is no such program; the error says why.
     pub fn command(
         &self,
         (cell, run): (&Cell, u32),
@@ -176,8 +176,8 @@ impl Work {
         Ok(words)
     }
 
-    /// The same launcher with a program that says on which cores its ranks may compute, unless the program
-    /// decides that itself.
+    /// The same launcher with a program that reports on which cores its ranks may compute; `None` if that
+    /// cannot be asked, or if the ranks keep to cores of their own anyway.
     pub fn cores_command(&self, mpi: &NamedMpi, grid: &Grid) -> Option<Vec<String>> {
         let launcher = mpi.launcher.path.display().to_string();
         let mut words = match self {
@@ -204,7 +204,8 @@ impl Work {
         Some(words)
     }
 
-    /// Whether the two ranks that measure each have a core of their own: all others sleep meanwhile.
+    /// Whether the two ranks that measure each keep to a core of their own; they can, because all others
+    /// sleep meanwhile.
     fn keeps_to_cores(&self, grid: &Grid) -> bool {
         grid.shares_cores && (grid.ranks() == 2 || matches!(self, Work::Ours("pingpong", _)))
     }
@@ -228,7 +229,7 @@ impl Work {
     /// What a run that ended well has measured.
     ///
     /// # Errors
-    /// Its output has no result, and why.
+    /// The program's output has no result; the error says why.
     pub fn values(&self, cell: &Cell, ended: &Ended) -> Result<Vec<Value>, TextError> {
         match self {
             Work::Tcp(_) | Work::Ours(..) => output::values(&ended.stdout).map_err(TextError::of),
@@ -252,7 +253,7 @@ impl Work {
     }
 }
 
-/// The words that start our two ends of a TCP connection, except what they send.
+/// The words that start our two ends of a TCP connection, without the plan of what they send.
 fn tcp_words(grid: &Grid, cell: &Cell, run: u32) -> Vec<String> {
     let port = PORTS.start + grid.seed.wrapping_add(run.into()) % (PORTS.end - PORTS.start);
     let to = format!("{}:{port}", grid.second_rank(cell.way));

@@ -29,7 +29,7 @@ const KNOWN: [(&str, u64, f64); 5] = [
     ("over an ocean", 90, 1.0),
 ];
 
-/// What an earlier file begins with.
+/// How an earlier file begins.
 const MARK: &str = "{\n  \"program\": ";
 
 /// What all runs have shown, in seconds.
@@ -44,11 +44,11 @@ struct Found {
     needs: Needs,
     /// The link in question.
     link: KnownLink,
-    /// Median over it.
+    /// The median over that link.
     measured: f64,
 }
 
-/// Runs that are done so far.
+/// Times of the runs that are done so far.
 #[derive(Debug, Default)]
 struct Times {
     one_site: Vec<f64>,
@@ -87,7 +87,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format_args!("write {}: {error}", path.display()))
 }
 
-/// What this host's gateway sees of the first site that it has a tunnel to; without one, the papers' link.
+/// What this host's gateway knows of the link to the first site that it has a tunnel to; without one, the
+/// papers' link.
 fn own_link() -> KnownLink {
     let status = questions::status(&control::socket()).ok();
     let seen = status.and_then(|status| status.tunnels.iter().find_map(control::TunnelStatus::link));
@@ -158,7 +159,7 @@ fn add_round(
     Ok(true)
 }
 
-/// Runs over another link in question are others.
+/// Runs over a different link get a different name.
 fn directory_name(round: u32, name: &str, link: Link) -> String {
     let (us, rate) = (link.round_trip.as_micros(), link.rate_bits_per_second);
     match name {
@@ -167,8 +168,8 @@ fn directory_name(round: u32, name: &str, link: Link) -> String {
     }
 }
 
-/// The rows that an earlier call for the same program and MPI has left, if none is missing: then no grid is
-/// started.
+/// The rows that an earlier call for the same program and MPI has left, if none is missing: no grid is
+/// started then.
 fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Result<Option<Vec<Row>>, Failure> {
     let (Ok((head, rows)), Work::App(command)) = (store::read(directory), work) else {
         return Ok(None);
@@ -183,7 +184,7 @@ fn kept(directory: &Path, work: &Work, ways: &[Way]) -> Result<Option<Vec<Row>>,
     Ok((is_whole && rows.iter().all(is_same)).then_some(rows))
 }
 
-/// Removes what an earlier call has left of a run that failed: it is tried again.
+/// Removes what an earlier call has left of a run that failed, so that it is tried again.
 fn forget_failed(directory: &Path) -> Result<(), Failure> {
     let Ok((_, rows)) = store::read(directory) else {
         return Ok(());
@@ -194,7 +195,7 @@ fn forget_failed(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A matrix of one run of each way, on a grid of two sites that this link joins.
+/// What a matrix has in common that runs once on each way, on a grid of two sites joined by this link.
 fn common(task: &Worth, out: PathBuf, link: Link, ways: &[Way]) -> Result<Common, Failure> {
     std::fs::create_dir_all(&out).map_err(|error| cannot_write(&out, &error))?;
     let scenario = out.join("grid.toml");
@@ -345,7 +346,7 @@ fn text(found: &Found) -> String {
     )
 }
 
-/// Whether a second site with as many ranks again is worth it.
+/// Whether a second site with the same number of ranks is worth it.
 fn verdict(found: &Found) -> String {
     let link = found.link.link();
     let twice = found.needs.seconds_with_twice_the_ranks(link);
@@ -362,7 +363,7 @@ fn verdict(found: &Found) -> String {
             "{does} up to a round trip of {:.1} ms, by one round; more rounds (--rounds) show how certain that is",
             longest.median * 1e3
         ),
-        // The waiting is lost in the differences between runs: only the lower bound is known.
+        // The waiting time is lost among the differences between runs: only the lower bound is known.
         Some(longest) if longest.most > 1.0 => format!(
             "{does} at least up to a round trip of {:.1} ms; the rounds differ by more than the program waits, and more \
              rounds (--rounds) show more",

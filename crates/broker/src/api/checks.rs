@@ -1,4 +1,4 @@
-//! Checks what a body of the API holds: lengths, counts, and values that cannot be true.
+//! Checks what a body of the API contains: lengths, counts, and values that cannot be true.
 
 use super::{
     Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_JOB_SITES, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE,
@@ -19,7 +19,7 @@ const MAX_ADDRESSES: usize = 16;
 const MAX_VERSION: usize = 64;
 /// Hexadecimal digits of 20 bytes (RFC 5280, 4.1.2.2), and separators.
 const MAX_SERIAL: usize = 64;
-/// One of P-256 takes 96 at most.
+/// A signature of P-256 takes 96 at most.
 const MAX_SIGNATURE: usize = 128;
 
 impl Checked for EnrolRequest {

@@ -1,9 +1,9 @@
-//! Keeps the brokers' last answers in a file, so that a gateway knows its grid while they are away.
+//! Keeps the brokers' last answers in a file, so that a gateway knows its grid while they cannot be reached.
 //!
-//! Each broker has a view of its own. The gateway is told the newest that any of them says of a site, so that
-//! it goes on with the others when one is away, and forgets no site that only that one knows. Revocations and
-//! records are written before anything else happens and never forgotten; members with a delay, since the
-//! brokers have them too.
+//! Each broker has a view of its own. The gateway is told the newest that any of them reports about a site,
+//! so that it goes on with the others when one is away, and does not forget a site that only that one knows.
+//! Revocations and records are written before anything else happens, and are never forgotten; members are
+//! written with a delay, since the brokers have them, too.
 
 use crate::api::{Member, Since, SyncAnswer};
 use crate::files::{self, FileError};
@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 const MEMBERS_FILE: &str = "members.json";
 const REVOCATIONS_FILE: &str = "revocations.json";
 
-/// Sites that one broker may name: four times the largest grid.
+/// Most sites that one broker may list: four times the largest grid.
 const MAX_SITES: usize = 4096;
 
-/// What one broker's sites may take in memory: those of a grid of a thousand sites with a hundred nodes each
-/// take a quarter.
+/// Most memory that the sites of one broker may take: those of a grid of a thousand sites with a hundred
+/// nodes each take a quarter of it.
 const MAX_BYTES: usize = 64 << 20;
 
 /// A broker's number in its grid; 0 if it is the only one.
@@ -32,31 +32,31 @@ pub(super) type BrokerKey = u8;
 pub(super) struct Cache {
     directory: PathBuf,
     grid: String,
-    /// Members of an earlier start, until all brokers have sent all that they know.
+    /// Members from an earlier start, until all brokers have sent everything that they know.
     kept: BTreeMap<String, Member>,
-    /// Where in the only broker's history they are from.
+    /// The point in the only broker's history that these are from.
     kept_since: Option<Since>,
     views: BTreeMap<BrokerKey, View>,
     /// What the gateway was told.
     members: BTreeMap<String, Member>,
     dirty: bool,
-    /// Why what was kept is not used.
+    /// Why the kept file is not used.
     unread: Option<FileError>,
 }
 
-/// A broker has named more than a broker may.
+/// A broker has listed more than it may.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it names more sites than a grid can have, or more of them than fits into {} MB", MAX_BYTES >> 20)]
 pub(super) struct TooMuch;
 
-/// What one broker says.
+/// What one broker reports.
 #[derive(Default)]
 struct View {
     since: Option<Since>,
     members: BTreeMap<String, Member>,
     /// A new list of all members, as far as it has arrived.
     fresh: Option<BTreeMap<String, Member>>,
-    /// It has sent all that it knows since this start.
+    /// Whether the broker has sent everything that it knows since this start.
     is_whole: bool,
 }
 
@@ -143,12 +143,12 @@ impl Cache {
         }
     }
 
-    /// Returns once why what was kept is not used.
+    /// Returns, once, why the kept file is not used.
     pub(super) fn take_trouble(&mut self) -> Option<FileError> {
         self.unread.take()
     }
 
-    /// What the gateway knows of all sites.
+    /// What the gateway has been told about all sites.
     pub(super) fn members(&self) -> &BTreeMap<String, Member> {
         &self.members
     }
@@ -173,8 +173,8 @@ impl Cache {
         self.views.insert(broker, view);
     }
 
-    /// Ends the view of a broker that no longer serves. What it said holds until the others have sent all,
-    /// unless it was expelled.
+    /// Ends the view of a broker that no longer serves. What it reported remains valid until the others have
+    /// sent everything, unless it was expelled.
     pub(super) fn end(&mut self, broker: BrokerKey, is_expelled: bool) {
         if let Some(view) = self.views.remove(&broker)
             && !is_expelled
@@ -183,15 +183,15 @@ impl Cache {
         }
     }
 
-    /// Where in a broker's history the gateway is.
+    /// The point in a broker's history up to which the gateway has been told.
     pub(super) fn since(&self, broker: BrokerKey) -> Option<&Since> {
         self.views.get(&broker)?.since.as_ref()
     }
 
-    /// Takes a broker's answer. `is_out` tells whose certificates no longer count.
+    /// Takes a broker's answer. `is_out` says whose certificates are no longer valid.
     ///
     /// # Errors
-    /// The broker says too much. Nothing that it has said counts then.
+    /// The broker lists too much. Then nothing that it has reported counts.
     pub(super) fn apply(
         &mut self,
         broker: BrokerKey,
@@ -214,7 +214,7 @@ impl Cache {
         Ok(self.choose(touched, is_out))
     }
 
-    /// Judges all sites again.
+    /// Judges all sites anew.
     pub(super) fn look_again(&mut self, is_out: impl Fn(&Member) -> bool) -> Changes {
         let views = self.views.values().flat_map(|view| view.members.keys());
         let all = views.chain(self.kept.keys()).chain(self.members.keys());
@@ -227,8 +227,8 @@ impl Cache {
         for site in sites {
             let said = self.views.iter();
             let said = said.filter_map(|(broker, view)| Some((broker, view.members.get(&site)?)));
-            // The newest certificate, and what was heard last; each broker has a clock of its own, so that
-            // is no more than a good guess.
+            // The one with the newest certificate, and among equals the one that spoke last. As each broker
+            // has its own clock, the latter is only a good guess.
             let best =
                 said.max_by_key(|(broker, member)| (member.not_before, member.last_seen, Reverse(**broker)));
             let best = best.map(|(_, member)| member).or_else(|| self.kept.get(&site));
@@ -263,7 +263,7 @@ impl Cache {
         self.members.insert(member.site.clone(), member);
     }
 
-    /// Forgets where in a broker's history the members are from: it will send them all.
+    /// Forgets the point in a broker's history that the members are from, so that it sends them all.
     pub(super) fn begin_anew(&mut self, broker: BrokerKey) {
         if let Some(view) = self.views.get_mut(&broker) {
             view.since = None;
@@ -276,7 +276,8 @@ impl Cache {
         if !self.dirty {
             return Ok(());
         }
-        // An unfinished list would lack members for ever, and that of several brokers is of no one history.
+        // An unfinished list would lack members for ever, and one from several brokers belongs to no single
+        // history.
         let mut views = self.views.iter();
         let only = match (views.next(), views.next()) {
             (Some((0, view)), None) if view.fresh.is_none() => view.since.clone(),
@@ -304,7 +305,7 @@ pub(super) fn revocations(
     let Some(bytes) = files::read_if_there(&path)? else {
         return Ok(RevocationSet::default());
     };
-    // Not ignored like members: a site that was put out would be in again.
+    // Not ignored like members: a site that was put out would be let in again.
     let damaged = |reason: String| {
         let reason =
             format!("{reason}; remove it only if the broker can be reached: the broker has the list, too");
@@ -328,7 +329,8 @@ pub(super) fn records(directory: &Path, trust: &Trust) -> Result<(), FileError> 
     let Some(bytes) = files::read_if_there(&path)? else {
         return Ok(());
     };
-    // As with revocations: a site that was put out would be in again.
+    // Damaged records are an error, as damaged revocations are: a site that was put out would be let in
+    // again.
     let damaged = |reason: String| {
         let reason =
             format!("{reason}; remove it only if a broker can be reached: brokers have the records, too");
@@ -413,7 +415,7 @@ mod tests {
     #[test]
     fn a_broker_that_names_more_than_there_can_be_is_not_believed_at_all() {
         let directory = tempfile::tempdir().unwrap();
-        // Page after page, of sites or of nodes.
+        // Page after page, with many sites or with many nodes.
         for (nodes, of_a_page) in [(0, 1000), (16_384, 1)] {
             let mut cache = with_two_brokers(directory.path());
             let pages = (0..100_000_usize).map(|page| {

@@ -1,5 +1,5 @@
-//! Tells a message that two brokers bring from one that was sent twice: the sender gives it to each broker
-//! that knows the other site, because nobody knows which of them that site still reaches.
+//! Distinguishes a message that two brokers deliver from one that was sent twice. The sender gives a message
+//! to each broker that knows the other site, because nobody knows which of them that site still reaches.
 
 use super::cache::BrokerKey;
 use crate::api::Message;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// A broker keeps a message for half a minute.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// Messages that are remembered; beyond that all are forgotten, and one may come twice.
+/// Messages that are remembered; beyond that all are forgotten, and one may arrive twice.
 const MAX_HEARD: usize = 4096;
 
 #[derive(Default)]
@@ -20,21 +20,21 @@ pub(super) struct Heard {
 
 struct Times {
     last: Instant,
-    /// How often it was passed on.
+    /// How often the gateway was told this.
     told: u32,
-    /// How often each broker has brought it.
+    /// How often each broker has delivered it.
     by: BTreeMap<BrokerKey, u32>,
 }
 
 impl Heard {
-    /// Notes a message; true when the gateway has not been told of it.
+    /// Notes a message; true if the gateway has not been told it yet.
     pub(super) fn is_new(&mut self, broker: BrokerKey, message: &Message, now: Instant) -> bool {
         self.messages
             .retain(|_, times| now.saturating_duration_since(times.last) < MEMORY);
         if self.messages.len() >= MAX_HEARD {
             self.messages.clear();
         }
-        // With lengths, no two messages make the same text.
+        // With lengths, so that no two messages make the same text.
         let parts = [&message.from, &message.kind, &message.body];
         let hash = parts.iter().fold(Sha256::new(), |hash, part| {
             hash.chain_update((part.len() as u64).to_be_bytes())

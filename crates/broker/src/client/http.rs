@@ -20,17 +20,17 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Longest answer: a megabyte of members, one more member that is as long by itself, revocations, and
+/// Longest answer: a megabyte of members, one more member that may be as long by itself, revocations, and
 /// messages with every letter escaped.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// Time after which one address of the broker is given up; see the gateway's dialling for the reason.
+/// Time after which one address of the broker is given up, for the same reason as when a gateway dials.
 const CONNECT: Duration = Duration::from_secs(4);
 
 /// Three round trips around the Earth and a busy broker.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// An answer that waits for nothing.
+/// How long an answer may take that need not wait for anything.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// Why a request has no answer.
@@ -39,23 +39,23 @@ pub enum CallError {
     /// No connection.
     #[error("connect to the broker at {broker}: {source}")]
     Connect {
-        /// Its address.
+        /// The broker's address.
         broker: String,
         /// What the system said.
         source: io::Error,
     },
-    /// The party that answers there is not the right one, or its time is not now.
+    /// The party that answers there is not the right one, or its certificate is not valid at this time.
     #[error("the broker at {broker}: {reason}")]
     Trust {
-        /// Its address.
+        /// The broker's address.
         broker: String,
-        /// Why.
+        /// The reason.
         reason: TrustError,
     },
-    /// TLS failed otherwise: if the broker refuses this host's certificate, its log says so.
+    /// TLS failed otherwise. If the broker refuses this host's certificate, the broker's log says so.
     #[error("TLS with the broker at {broker}: {reason}")]
     Tls {
-        /// Its address.
+        /// The broker's address.
         broker: String,
         /// What rustls said.
         reason: String,
@@ -63,24 +63,24 @@ pub enum CallError {
     /// The broker said no.
     #[error("{}", .0.message)]
     Refused(ErrorAnswer),
-    /// It went away, or took too long.
+    /// The broker went away, or took too long.
     #[error("the broker at {broker} did not answer: {reason}")]
     Lost {
-        /// Its address.
+        /// The broker's address.
         broker: String,
-        /// How it ended.
+        /// How the connection ended.
         reason: String,
     },
-    /// It answers, but not in this protocol.
+    /// The broker answers, but not in this protocol.
     #[error("the broker's answer is not understood: {0}")]
     Answer(String),
 }
 
 pub(crate) struct Connection {
     broker: String,
-    /// Which of the broker's addresses that is.
+    /// The broker's address that this connection is to.
     pub(super) address: SocketAddr,
-    /// How often the certificate that it shows had been renewed.
+    /// How often the certificate had been renewed when this connection was opened with it.
     pub(super) renewals: u64,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
@@ -126,12 +126,12 @@ impl Connection {
             address,
             renewals: 0,
             sender,
-            // The requests see how it ends.
+            // The requests find out how it ends.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),
         })
     }
 
-    /// Whether another request can go over it.
+    /// Whether another request can be sent over it.
     pub(super) fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }
@@ -152,7 +152,7 @@ impl Connection {
         self.post(api::RECORDS, asked, ANSWER).await
     }
 
-    /// Asks for what is at a path.
+    /// Gets what is at a path.
     pub(super) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CallError> {
         self.call(Method::GET, path, Vec::new(), ANSWER).await
     }

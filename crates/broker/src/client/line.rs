@@ -19,10 +19,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Commands that wait for one broker; more are refused, so that a slow one holds up no other.
+/// Most commands that wait for one broker; more are refused, so that a slow one holds up no other.
 const MAX_ORDERS: usize = 256;
 
-/// Exchanges of records after one answer, of a thousand records each.
+/// Most exchanges of records after one answer, each with up to a thousand records.
 const MAX_EXCHANGES: usize = 64;
 
 /// The state of one line.
@@ -32,17 +32,17 @@ pub(super) struct Line {
     pub(super) addresses: Vec<String>,
     /// Which of the addresses answered last.
     current: Cell<usize>,
-    /// What the broker was told, in which of its histories.
+    /// What the broker was told, and in which of its histories.
     told: RefCell<Option<(String, Record)>>,
     messages_until: Cell<u64>,
     exchange: RefCell<Exchange>,
-    /// It has said that it has records.
+    /// Whether the broker has said that it has records.
     has_records: Cell<bool>,
     orders: RefCell<Option<mpsc::Receiver<Command>>>,
 }
 
 impl Line {
-    /// Makes a line, and the way to give it commands.
+    /// Makes a line, and the channel that gives it commands.
     pub(super) fn new(key: BrokerKey, addresses: Vec<String>) -> (Line, mpsc::Sender<Command>) {
         let (orders, ordered) = mpsc::channel(MAX_ORDERS);
         let line = Line {
@@ -89,7 +89,7 @@ impl Line {
             };
             let outcome = tokio::select! {
                 outcome = self.round(session, &mut connection) => outcome,
-                // The pending question has an old record: the connection is useless now.
+                // The pending request contains an old record: the connection is useless now.
                 changed = record.changed() => {
                     connection = None;
                     match changed {
@@ -97,7 +97,7 @@ impl Line {
                         Err(_) => return,
                     }
                 }
-                // Another broker has told something that this one is to hear of at once.
+                // Another broker has reported something that this one must hear at once.
                 () = lacks_something => {
                     connection = None;
                     continue;
@@ -121,7 +121,7 @@ impl Line {
         }
     }
 
-    /// Asks one question and takes its answer.
+    /// Asks once and takes the answer.
     async fn round(&self, session: &Session, connection: &mut Option<Connection>) -> Result<(), CallError> {
         session.renew_if_due(self).await?;
         // The broker checks the connection's certificate at each request.
@@ -140,8 +140,8 @@ impl Line {
         }
         let wants = answer.wants_revocations;
         session.take_due_records();
-        // Before the rest is believed: a gateway that is told that a site is gone knows by then that it was
-        // revoked, and does not let it in again.
+        // This is done before the rest is believed: a gateway that is told that a site is gone then knows
+        // already that it was revoked, and does not let it in again.
         if let Some(records) = answer.records {
             self.has_records.set(true);
             self.exchange_records(session, open, (&answer.now.history, records))
@@ -157,7 +157,7 @@ impl Line {
         Ok(())
     }
 
-    /// Fetches the records that this gateway lacks, and gives those that the broker lacks.
+    /// Fetches the records that this gateway lacks, and sends those that the broker lacks.
     async fn exchange_records(
         &self,
         session: &Session,
@@ -212,8 +212,8 @@ impl Line {
             revocations_digest: revocations.digest(),
             messages_until: self.messages_until.get(),
             load: *session.load.borrow(),
-            // The first answer tells that the broker is there; and a short-lived certificate is to be renewed
-            // in time.
+            // The first answer shows that the broker is reachable; and a short-lived certificate must be
+            // renewed in time.
             wait_seconds: match is_up {
                 true => MAX_WAIT_SECONDS.min(session.seconds_until_renewal().max(1)),
                 false => 0,
@@ -255,7 +255,7 @@ impl Line {
             }
         }
         for message in answer.messages {
-            // A poll that was given up may have been answered: its messages come again.
+            // A poll that was given up may have been answered: its messages arrive again.
             if message.number > self.messages_until.get() {
                 self.messages_until.set(message.number);
                 session.on_message(self.key, message);
@@ -304,12 +304,12 @@ impl Line {
     ) {
         *self.told.borrow_mut() = None;
         if kind == ErrorKind::BadRequest {
-            // Whatever this broker does not understand of the history, it is to send everything anew.
+            // Whatever this broker does not understand about the history, it must send everything anew.
             session.cache.borrow_mut().begin_anew(self.key);
             *self.exchange.borrow_mut() = Exchange::default();
             self.has_records.set(false);
         }
-        // One that puts this site out speaks for all: revocations go round.
+        // A broker that puts this site out speaks for all, because revocations spread.
         if others_serve && kind != ErrorKind::Revoked {
             let key = self.key;
             return session.tell(Event::Trouble(format!(
@@ -344,7 +344,7 @@ impl Line {
 fn on_revocations(session: &Session, signed: &SignedRevocations) {
     match RevocationSet::verify(signed, session.trust.grid(), session.trust.authority()) {
         Ok(set) => {
-            // On the disk first: they are kept for ever.
+            // The revocations are written to the disk first: they are kept for ever.
             if let Err(error) = super::cache::keep_revocations(&session.config.directory, signed) {
                 session.tell(Event::Trouble(error.to_string()));
             }
@@ -356,11 +356,11 @@ fn on_revocations(session: &Session, signed: &SignedRevocations) {
     }
 }
 
-/// How often a line checks whether another one has got this site its virtual addresses.
+/// How often a line checks whether another line has obtained virtual addresses for this site.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The pause after a failure: it doubles each time. A random part of it, half at least, is waited, so that
-/// gateways that lost the broker together do not come back together.
+/// The pause after a failure, which doubles each time. Only a random part of it, half at least, is waited, so
+/// that gateways that lost the broker together do not come back together.
 fn backoff(config: &ClientConfig, failures: u32) -> Duration {
     let doubled = config
         .retry
@@ -368,7 +368,7 @@ fn backoff(config: &ClientConfig, failures: u32) -> Duration {
         .saturating_mul(1 << failures.saturating_sub(1).min(16));
     let longest = doubled.min(*config.retry.end());
     let mut random = [0; 2];
-    // Without random numbers all of it.
+    // Without random numbers, the whole time is waited.
     let share = match getrandom::fill(&mut random) {
         Ok(()) => 0.5 + f64::from(u16::from_le_bytes(random)) / 131_072.0,
         Err(_) => 1.0,

@@ -32,7 +32,7 @@ pub struct Membership {
     pub grid: String,
     /// The site.
     pub site: String,
-    /// Where the broker is to be found, `HOST:PORT`.
+    /// Where the broker can be found, `HOST:PORT`.
     pub brokers: Vec<String>,
     /// Key and certificate.
     pub credentials: Credentials,
@@ -50,7 +50,7 @@ struct Texts {
     authority: String,
     certificate: String,
     key: String,
-    /// Hash of the secret of the token that it was joined with.
+    /// Hash of the secret of the token with which the site joined.
     #[serde(default)]
     token: String,
 }
@@ -58,7 +58,7 @@ struct Texts {
 /// Why a host has not become a site.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It is one by this very token.
+    /// The host became a site with this very token.
     #[error("this host is site {site} of grid {grid} already, by this token")]
     Already {
         /// The site.
@@ -66,7 +66,7 @@ pub enum JoinError {
         /// The grid.
         grid: String,
     },
-    /// It is another one than the token's.
+    /// The host is a different site from the token's.
     #[error(
         "this host is site {site} of grid {grid} already ({}), but the token is for {}; remove that file to give up that \
          place",
@@ -80,7 +80,7 @@ pub enum JoinError {
         grid: String,
         /// The token's site.
         wanted: String,
-        /// Where that is written.
+        /// The file that says so.
         path: PathBuf,
     },
     /// The broker was not reached, or refused.
@@ -88,10 +88,10 @@ pub enum JoinError {
     Call {
         /// The token's site.
         site: String,
-        /// Why.
+        /// The reason.
         source: CallError,
     },
-    /// No certificate seems good because the clocks differ.
+    /// No certificate seems valid because the clocks differ.
     #[error(
         "the clocks differ: this host's is {} {} the broker's at {broker}; set both by NTP, then try again ({reason})",
         span(difference.unsigned_abs()), if *difference > 0 { "ahead of" } else { "behind" }
@@ -99,21 +99,21 @@ pub enum JoinError {
     Clock {
         /// The broker's address.
         broker: String,
-        /// Seconds that this host's clock is ahead.
+        /// How many seconds this host's clock is ahead.
         difference: i64,
         /// What the certificate's check said.
         reason: TrustError,
     },
-    /// The broker's answer is no certificate for this site.
+    /// The broker's answer is not a certificate for this site.
     #[error("the broker's certificate for this site cannot be used: {0}")]
     Certificate(String),
-    /// No key.
+    /// No key could be made.
     #[error("make a key: {0}")]
     Key(#[from] AuthorityError),
-    /// The membership's file.
+    /// The membership's file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// No thread, no descriptors.
+    /// There is no thread, or there are no descriptors.
     #[error("start a thread: {0}")]
     Thread(std::io::Error),
 }
@@ -206,8 +206,8 @@ async fn enrol(
     }
 }
 
-/// Keeps what the broker says of the others, and how this site joined. What was known from before, if this
-/// host was a site of the grid, stays.
+/// Keeps what the broker reports about the others, and how this site joined. If this host was a site of the
+/// grid before, what it knew stays.
 fn keep_first_records(
     membership: &Membership,
     records: &[SignedRecord],
@@ -264,7 +264,7 @@ pub(super) async fn clock_difference(
     Ok(ahead(clock.now(), answer.time))
 }
 
-/// Seconds from one time to another that may be the earlier one.
+/// Seconds from one time to another; negative if the other is earlier.
 pub(super) fn ahead(own: u64, other: u64) -> i64 {
     let difference = i128::from(own) - i128::from(other);
     i64::try_from(difference).unwrap_or(if difference > 0 { i64::MAX } else { i64::MIN })
@@ -305,7 +305,7 @@ impl Membership {
     /// Reads what [`join`] wrote; `None` if nobody has joined.
     ///
     /// # Errors
-    /// A file that cannot be read, is not whole, or may be read by others.
+    /// The file cannot be read, is incomplete, or is readable by others.
     pub fn load(directory: &Path) -> Result<Option<Membership>, FileError> {
         let path = directory.join(MEMBERSHIP_FILE);
         if !path.exists() {
@@ -337,10 +337,10 @@ impl Membership {
         }))
     }
 
-    /// Returns the trust of a gateway of this site.
+    /// Returns the trust that a gateway of this site has.
     ///
     /// # Errors
-    /// An authority's certificate that cannot be read.
+    /// The authority's certificate cannot be read.
     pub fn trust(&self, revocations: Revocations, clock: Clock) -> Result<Trust, TrustError> {
         Trust::new(&self.grid, &self.credentials.authority, revocations, clock)
     }
@@ -356,7 +356,7 @@ impl Membership {
         Sha256::digest(&self.credentials.authority).into()
     }
 
-    /// The same membership with the next certificate.
+    /// The same membership with its next certificate.
     pub(super) fn renewed(
         &self,
         answer: CertificateAnswer,
@@ -377,7 +377,7 @@ impl Membership {
         files::replace(&directory.join(MEMBERSHIP_FILE), &text, 0o600)
     }
 
-    /// Makes a membership, if the certificate is what it has to be and of this key.
+    /// Makes a membership, if the certificate is what it must be and belongs to this key.
     fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, TextError> {
         let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
         let credentials = credentials.map_err(|error| error.to_string())?;

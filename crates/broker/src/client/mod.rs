@@ -5,8 +5,8 @@
 //!               <── poll_event, wake ──────────        |
 //!                               members.json, revocations.json, records.json, membership.json
 //! ```
-//! The broker may be away: what was known is read back from the directory at a start, and events go on once
-//! it is back.
+//! The broker may be away: what was known is read from the directory at the start, and events resume once it
+//! is back.
 
 mod cache;
 mod heard;
@@ -44,7 +44,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
-/// Events that wait for the gateway; with more the thread waits, and the broker's answers with it.
+/// Events that wait for the gateway; if there are more, the thread waits, and so do the broker's answers.
 const MAX_EVENTS: usize = 1024;
 
 /// Commands that wait for the thread; more are refused.
@@ -54,24 +54,24 @@ const MAX_COMMANDS: usize = 256;
 pub struct ClientConfig {
     /// Who this gateway is.
     pub membership: Membership,
-    /// Where it keeps that, and what it knows of the grid.
+    /// The directory in which the gateway keeps its membership, and what it knows about the grid.
     pub directory: PathBuf,
-    /// The way to the broker, if it leads through a proxy.
+    /// The proxy through which the broker is reached, if there is one.
     pub proxy: Option<Proxy>,
-    /// What it says of itself.
+    /// What it announces about itself.
     pub record: Record,
-    /// Its time.
+    /// The clock that it uses.
     pub clock: Clock,
     /// First and longest pause before the broker is tried again.
     pub retry: RangeInclusive<Duration>,
-    /// Pause after a refusal that a person has to do something about.
+    /// Pause after a refusal that needs a person to act.
     pub refused: Duration,
     /// Called from the session's thread after each event: wakes the gateway's loop. Must not block.
     pub wake: Box<dyn Fn() + Send>,
 }
 
 impl ClientConfig {
-    /// Makes a client with the usual pauses. A broker that comes back is noticed within half a minute, and
+    /// Makes a client with the usual pauses: a broker that comes back is noticed within half a minute, but
     /// not by a thousand gateways at once.
     pub fn new(
         membership: Membership,
@@ -92,11 +92,11 @@ impl ClientConfig {
     }
 }
 
-/// What the gateway learns.
+/// What the gateway is told.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A site is new or has changed; it may be this gateway's own. At a start those of the last session come
-    /// first.
+    /// A site is new or has changed; it may be this gateway's own. At the start, the sites of the last
+    /// session come first.
     Member(Box<Member>),
     /// A site is no longer a member.
     Removed(String),
@@ -106,7 +106,7 @@ pub enum Event {
     Revocations(RevocationSet),
     /// News of brokers and revocations, for other gateways.
     Records(Vec<SignedRecord>),
-    /// Another gateway has brought records that nobody of the grid has signed.
+    /// Another gateway has brought records that nobody in the grid has signed.
     Forged {
         /// Its site.
         from: String,
@@ -115,16 +115,16 @@ pub enum Event {
     },
     /// The broker answers again, or for the first time.
     Connected {
-        /// Where this gateway speaks from, as the broker sees it.
+        /// The address from which this gateway speaks, as the broker sees it.
         observed: SocketAddr,
         /// Where the broker is.
         broker: SocketAddr,
-        /// Seconds that this host's clock is ahead of the broker's.
+        /// How many seconds this host's clock is ahead of the broker's.
         ahead: i64,
     },
-    /// The broker does not answer, for this reason. Reported once until it does.
+    /// The broker does not answer, for this reason. Reported once until it answers again.
     Away(String),
-    /// The broker refuses what this gateway wants: it goes on trying.
+    /// The broker refuses what this gateway wants; the gateway goes on trying.
     Refused {
         /// Why, for programs.
         kind: ErrorKind,
@@ -134,7 +134,7 @@ pub enum Event {
     /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Reported
     /// when that changes.
     ClockSkew {
-        /// Seconds that this host's clock is ahead.
+        /// How many seconds this host's clock is ahead.
         ahead: i64,
     },
     /// The certificate was renewed: new connections use these.
@@ -147,7 +147,7 @@ pub enum Event {
     Jobs(Vec<Job>),
     /// A command was not carried out.
     Failed {
-        /// Such as `send to nancy`.
+        /// What was to be done, such as `send to nancy`.
         what: String,
         /// The reason.
         reason: String,
@@ -214,7 +214,7 @@ pub enum ClientError {
     /// The authority's certificate.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// No thread, no descriptors.
+    /// No thread can be started, or there are no descriptors left.
     #[error("start a thread: {0}")]
     Thread(std::io::Error),
 }
@@ -235,7 +235,7 @@ impl Client {
     /// Starts a session. The broker need not be there.
     ///
     /// # Errors
-    /// Files that cannot be read, no thread.
+    /// Files cannot be read, or there is no thread.
     pub fn start(config: ClientConfig) -> Result<Client, ClientError> {
         let Membership {
             grid, credentials, ..
@@ -276,7 +276,7 @@ impl Client {
                 session.end();
             });
             drop(tasks);
-            // A name that is being looked up must not hold up the end.
+            // A name lookup that is under way must not delay the end.
             runtime.shutdown_background();
         });
         Ok(Client {
@@ -291,7 +291,7 @@ impl Client {
         })
     }
 
-    /// Returns this gateway's trust. Revocations that arrive are in it at once.
+    /// Returns this gateway's trust. Revocations that arrive take effect in it at once.
     pub fn trust(&self) -> &Trust {
         &self.trust
     }
@@ -341,7 +341,7 @@ impl Client {
         self.command(Command::Reach(addresses))
     }
 
-    /// Tells that a job has begun here.
+    /// Reports that a job has begun here.
     ///
     /// # Errors
     /// See [`Busy`].
@@ -349,7 +349,7 @@ impl Client {
         self.command(Command::JobStarted(job))
     }
 
-    /// Tells that a job that began here has ended.
+    /// Reports that a job that began here has ended.
     ///
     /// # Errors
     /// See [`Busy`].
@@ -365,8 +365,8 @@ impl Client {
         self.command(Command::ListJobs)
     }
 
-    /// Takes records that another site's gateway has brought: what is news goes to the brokers, and comes
-    /// back as [`Event::Records`].
+    /// Takes records that another site's gateway has brought: what is new goes to the brokers, and comes back
+    /// as [`Event::Records`].
     ///
     /// # Errors
     /// See [`Busy`].
@@ -395,11 +395,11 @@ impl Client {
 
     fn end(&mut self) {
         self.stop.send_replace(true);
-        // A thread that waits for the gateway to take events waits no longer.
+        // A thread that waits for the gateway to take events no longer waits.
         self.events = None;
         self.commands = None;
         if let Some(thread) = self.thread.take() {
-            // The runtime has reported a panic in it.
+            // If the thread has panicked, the runtime has already reported it.
             let _ = thread.join();
         }
     }

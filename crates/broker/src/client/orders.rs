@@ -37,7 +37,7 @@ impl Line {
             None => connection.insert(self.connect(session).await?),
         };
         match self.ask(session, open, command).await {
-            // The broker ends idle connections, and this one may be of an old certificate; all commands may
+            // The broker closes idle connections, and this one may have an old certificate; all commands may
             // be repeated.
             Err(
                 CallError::Lost { .. }
@@ -76,7 +76,7 @@ impl Line {
                 let answer = jobs(open, &JobsRequest::List {}).await?;
                 session.tell(Event::Jobs(answer.jobs));
             }
-            // The session has taken them.
+            // The session has already taken them.
             Command::Bring { .. } => {}
             Command::CompareJobs => compare_jobs(session, open).await?,
             Command::Relays => {
@@ -92,7 +92,7 @@ async fn jobs(open: &mut Connection, asked: &JobsRequest) -> Result<JobsAnswer, 
     open.post(api::JOBS, asked, ANSWER).await
 }
 
-/// Tells a broker that has come back which jobs of this site run. The gateway itself tells the first one.
+/// Tells a broker that is back which jobs of this site run. The gateway itself tells the first one.
 async fn compare_jobs(session: &Session, open: &mut Connection) -> Result<(), CallError> {
     let own = session.membership.borrow().site.clone();
     let listed = jobs(open, &JobsRequest::List {}).await?.jobs;

@@ -1,4 +1,4 @@
-//! Keeps the key of a host that is joining a grid until it has the certificate. A token is good for one key:
+//! Keeps the key of a host that is joining a grid until it has the certificate. A token is valid for one key:
 //! a host that lost the answer, or had no room for it, asks again with the same key.
 
 use crate::authority::{AuthorityError, new_key};
@@ -18,11 +18,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Returns the key that was kept for this token, or makes one and keeps it.
+    /// Returns the key that was kept for this token, or makes and keeps one.
     pub(super) fn of(token: &JoinToken, directory: &Path) -> Result<Pending, AuthorityError> {
         let path = directory.join(FILE);
         let hash = JoinToken::hash(&token.secret);
-        // A key that cannot be read, or is of another token, is useless.
+        // A key that cannot be read, or belongs to another token, is useless.
         let kept = files::read_secret(&path).ok();
         let kept = kept.and_then(|text| serde_json::from_str::<Pending>(&text).ok());
         if let Some(kept) = kept.filter(|kept| kept.token == hash) {
@@ -40,7 +40,7 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Removes it once the membership holds the key.
+    /// Removes the pending key once the membership contains it.
     pub(super) fn forget(directory: &Path) -> Result<(), FileError> {
         let path = directory.join(FILE);
         std::fs::remove_file(&path).map_err(FileError::at("remove", &path))

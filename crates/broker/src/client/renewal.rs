@@ -1,4 +1,4 @@
-//! Renews the certificate, at whichever broker is asked next once it is due.
+//! Renews the certificate, at whichever broker is asked first once it is due.
 
 use super::Event;
 use super::http::{ANSWER, CallError};
@@ -8,10 +8,10 @@ use crate::api::{self, CertificateAnswer, RenewRequest};
 use crate::authority::new_key;
 
 /// Time between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
-/// certificates are shorter.
+/// certificates have a shorter life.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
-/// The same once it has expired.
+/// The same once the certificate has expired.
 const EXPIRED_AGAIN_SECONDS: u64 = 60;
 
 impl Session {
@@ -20,9 +20,9 @@ impl Session {
         due.saturating_sub(self.config.clock.now())
     }
 
-    /// Renews the certificate after two thirds of its life, or when that is over: by a line that is up, if
-    /// there is one. While one line does it, the others go on, and check again each second: it stays due
-    /// until the renewal has succeeded.
+    /// Renews the certificate after two thirds of its life, or after its end: over a line that is up, if
+    /// there is one. While one line does this, the others go on, and check again each second: the renewal
+    /// stays due until it has succeeded.
     pub(super) async fn renew_if_due(&self, line: &Line) -> Result<(), CallError> {
         let is_for_others = self.is_any_up() && !self.is_up(line.key);
         if self.seconds_until_renewal() > 0 || is_for_others || self.is_renewing.replace(true) {
@@ -32,7 +32,7 @@ impl Session {
         let renewed = self.renew(line).await;
         match &renewed {
             Ok(()) => self.renew_again.set(0),
-            // Another broker may do it: that one of them is away is no reason to wait.
+            // Another broker may be able to: that one of them is away is no reason to wait.
             Err(_) if self.are_several() => {}
             Err(_) => self.renew_again.set(self.time_of_next_try()),
         }
@@ -71,7 +71,7 @@ impl Session {
     }
 }
 
-/// A renewal under way. It also ends if the question is given up because the record has changed.
+/// A renewal in progress. It also ends if its request is given up because the record has changed.
 struct Begun<'a>(&'a Session);
 
 impl Drop for Begun<'_> {

@@ -7,7 +7,7 @@
 //!                                  records, certificate, members: what any of them says
 //! ```
 //! One of the lines that are up is the first: it serves as "the broker" when the gateway asks for something
-//! that one broker can tell. In a grid of one broker there is one line.
+//! that any one broker can answer. In a grid of one broker there is one line.
 
 use super::cache::{self, BrokerKey, Cache, Changes};
 use super::heard::Heard;
@@ -23,7 +23,8 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// A larger difference of clocks is reported: a certificate begins five minutes before it is made.
+/// A larger difference of clocks is reported. It is small enough that nothing fails yet: a certificate begins
+/// five minutes before it is made.
 pub const SKEW_SECONDS: u64 = 60;
 
 /// Time between two writes of the members: a busy grid would otherwise write megabytes at each change.
@@ -46,17 +47,17 @@ pub(super) struct Parts {
 pub(super) enum Standing {
     /// Nobody has answered or failed yet.
     Trying,
-    /// It answers.
+    /// The broker answers.
     Up {
         observed: SocketAddr,
         broker: SocketAddr,
         ahead: i64,
     },
-    /// It does not, for this reason.
+    /// The broker does not answer, for this reason.
     Down(String),
 }
 
-/// What the session knows of a line.
+/// What the session knows about a line.
 struct Known {
     addresses: Vec<String>,
     standing: Standing,
@@ -79,7 +80,7 @@ pub(super) struct Session {
     pub(super) config: ClientConfig,
     pub(super) trust: Trust,
     pub(super) membership: RefCell<Membership>,
-    /// Rises when the certificate is renewed: connections that show the old one are useless then.
+    /// Rises when the certificate is renewed: connections that show the old one are then useless.
     pub(super) renewals: Cell<u64>,
     pub(super) renew_again: Cell<u64>,
     pub(super) is_renewing: Cell<bool>,
@@ -88,17 +89,17 @@ pub(super) struct Session {
     pub(super) record: watch::Receiver<Record>,
     pub(super) load: watch::Receiver<u32>,
     lines: RefCell<BTreeMap<BrokerKey, Known>>,
-    /// What the gateway may show of the lines.
+    /// What the gateway may see of the lines.
     states: watch::Sender<Vec<BrokerState>>,
     /// The line that serves as the broker, if one is up.
     first: Cell<Option<BrokerKey>>,
     said_away: Cell<bool>,
     skewed: Cell<bool>,
     kept: Cell<Option<Instant>>,
-    /// Members could not be written down, and the gateway was told.
+    /// Whether members could not be written, and the gateway was told so.
     said_unkept: Cell<bool>,
     heard: RefCell<Heard>,
-    /// Jobs that run here: a broker that comes back is told.
+    /// Jobs that run here, for brokers that come back.
     pub(super) jobs: RefCell<BTreeMap<String, JobStart>>,
     /// Rises with the records.
     pub(super) known: watch::Sender<u64>,
@@ -130,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Tells what was known at an earlier start.
+    /// Reports what was known at an earlier start.
     pub(super) fn begin(&self) {
         let unread = self.cache.borrow_mut().take_trouble();
         if let Some(error) = unread {
@@ -150,13 +151,13 @@ impl Session {
     }
 
     pub(super) fn tell(&self, event: Event) {
-        // Nobody listens any more: the session is about to be ended.
+        // If nobody listens any more, the session is about to end.
         if self.events.send(event).is_ok() {
             (self.config.wake)();
         }
     }
 
-    /// The brokers' addresses, by number; those of the membership where the grid has one broker.
+    /// The brokers' addresses, by number; those of the membership if the grid has one broker.
     pub(super) fn wanted(&self) -> BTreeMap<BrokerKey, Vec<String>> {
         let several = self.trust.with_records(|records| {
             let serving = records
@@ -171,7 +172,7 @@ impl Session {
         several
     }
 
-    /// Adds a line to a broker, which takes its commands there.
+    /// Adds a line to a broker. The line receives the broker's commands.
     pub(super) fn add_line(&self, key: BrokerKey, addresses: Vec<String>, orders: mpsc::Sender<Command>) {
         self.cache.borrow_mut().begin(key, key == ONLY);
         let known = Known {
@@ -202,7 +203,7 @@ impl Session {
         self.show();
     }
 
-    /// Lists the lines that there are, with the addresses of their brokers.
+    /// Lists the existing lines, with the addresses of their brokers.
     pub(super) fn lines(&self) -> BTreeMap<BrokerKey, Vec<String>> {
         let lines = self.lines.borrow();
         lines
@@ -245,7 +246,7 @@ impl Session {
         before.all(|(_, line)| matches!(line.standing, Standing::Down(_)))
     }
 
-    /// Tells the gateway which brokers there are, and which answer.
+    /// Tells the gateway which brokers there are, and which of them answer.
     fn show(&self) {
         let states = {
             let lines = self.lines.borrow();
@@ -275,7 +276,7 @@ impl Session {
         if self.first.get().is_none() {
             return self.choose_first();
         }
-        // The gateway itself compares with the first one.
+        // The gateway itself compares its jobs with the first one's.
         if let Some(line) = self.lines.borrow().get(&key) {
             // If too many wait, it is told only of those that begin from now on.
             let _ = line.order(Command::CompareJobs);
@@ -332,12 +333,12 @@ impl Session {
         });
     }
 
-    /// Whether this line serves as the broker; if none does, any is as good.
+    /// Whether this line serves as the broker; if none does, any will do.
     pub(super) fn is_first(&self, key: BrokerKey) -> bool {
         self.first.get().is_none_or(|first| first == key)
     }
 
-    /// Gives a command to the brokers that it concerns.
+    /// Gives a command to each broker that it concerns.
     pub(super) fn share_out(&self, command: &Command) {
         match command {
             Command::JobStarted(job) => {
@@ -369,7 +370,8 @@ impl Session {
         let up = lines.iter().filter(|(_, line)| line.is_up());
         let cache = self.cache.borrow();
         let some: Vec<&Known> = match command {
-            // Through each that knows the other site: nobody knows which of them that site still reaches.
+            // The message is sent through each broker that knows the other site: nobody knows which of them
+            // that site still reaches.
             Command::Send(message) => {
                 let knows = up.filter(|(key, _)| cache.has(**key, &message.to));
                 knows.map(|(_, line)| line).collect()
@@ -384,7 +386,7 @@ impl Session {
         some
     }
 
-    /// Takes a message, unless another broker has brought it.
+    /// Takes a message, unless another broker has already delivered it.
     pub(super) fn on_message(&self, key: BrokerKey, message: Message) {
         let is_new = self.heard.borrow_mut().is_new(key, &message, Instant::now());
         if is_new {
@@ -392,7 +394,7 @@ impl Session {
         }
     }
 
-    /// Takes records whose time has come: they named one that was far ahead.
+    /// Takes records that have waited for their time because they named one that was far ahead.
     pub(super) fn take_due_records(&self) {
         if self.trust.has_due() {
             // Their signatures were right.
@@ -400,10 +402,10 @@ impl Session {
         }
     }
 
-    /// Takes records that a broker has sent: on the disk first, they are kept for ever.
+    /// Takes records that a broker has sent. They go to the disk first, because they are kept for ever.
     ///
     /// # Errors
-    /// One is not signed as it has to be.
+    /// A record is not signed as it must be.
     pub(super) fn on_records(&self, records: &[SignedRecord]) -> Result<(), crate::records::RecordError> {
         let mut grown: Records = self.trust.records();
         let mut news = self.trust.union_due(&mut grown);
@@ -431,7 +433,8 @@ impl Session {
         Ok(())
     }
 
-    /// Judges whether a site is out by what the brokers know together, whichever of them still lists it.
+    /// Judges whether a site is out by what the brokers know together, no matter which of them still lists
+    /// it.
     pub(super) fn is_out(&self) -> impl Fn(&Member) -> bool + use<> {
         let records = self.trust.records();
         let listed = self.trust.revocations().now();
@@ -446,7 +449,8 @@ impl Session {
     }
 
     pub(super) fn tell_changes(&self, changes: Changes) {
-        // First: a gateway that is killed after it has learnt of a site is to know it at its next start.
+        // The members are written first, so that a gateway that is killed after it has learnt about a site
+        // knows it at its next start.
         let few = self.cache.borrow().members().len() <= FEW;
         if few || self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
             self.keep_members();

@@ -11,35 +11,35 @@ use crate::records::{Records, SignedRecord};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Bytes of the records of one request or answer; as JSON they are about half as much again.
+/// Most bytes of the records in one request or answer; as JSON they take about half as much again.
 const MAX_BYTES: usize = 512 * 1024;
 
 /// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.
 const MAX_SPENT: usize = 65_536;
 
-/// Replaced records are kept until they are as many as those that count, and this many more.
+/// Replaced records are kept until there are as many of them as of those that count, plus this many.
 const SLACK: usize = 256;
 
-/// Records in the order in which they were taken, of one start of a broker.
+/// Records in the order in which they were taken during one start of a broker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     /// Holds them by position, from 0.
     taken: BTreeMap<u64, SignedRecord>,
     next: u64,
     hashes: HashMap<[u8; 32], u64>,
-    /// Hashes of valid records that say nothing new, nor ever will.
+    /// Hashes of valid records that say nothing new and never will.
     spent: HashSet<[u8; 32]>,
 }
 
 impl Log {
-    /// Begins with all that is known.
+    /// Begins with everything that is known.
     pub(crate) fn of(records: &Records) -> Log {
         let mut log = Log::default();
         records.signed().cloned().for_each(|record| log.push(record));
         log
     }
 
-    /// Removes and returns the records that no longer count, now or once they are many.
+    /// Removes and returns the records that no longer count, or waits until there are many.
     pub(crate) fn prune(&mut self, records: &Records, now: bool) -> Vec<SignedRecord> {
         if !now && self.taken.len() <= 2 * records.len() + SLACK {
             return Vec::new();
@@ -58,7 +58,7 @@ impl Log {
         self.hashes.contains_key(&hash) || self.spent.contains(&hash)
     }
 
-    /// Notes a valid record that says nothing new: one that is sent without end is not to have its signature
+    /// Notes a valid record that says nothing new: if one is sent again and again, its signature need not be
     /// checked each time.
     pub(crate) fn pass_over(&mut self, record: &SignedRecord) {
         if self.spent.len() >= MAX_SPENT {
@@ -73,12 +73,12 @@ impl Log {
         self.next += 1;
     }
 
-    /// How many there were: the position up to which somebody knows them.
+    /// How many records have been taken: the position of somebody who knows them all.
     pub(crate) fn position(&self) -> u64 {
         self.next
     }
 
-    /// Returns those after a position, as many as fit, the position that they lead to, and whether there are
+    /// Returns the records after a position, as many as fit, the position after them, and whether there are
     /// more.
     pub(crate) fn since(&self, position: u64) -> (Vec<SignedRecord>, u64, bool) {
         let records = fit(self.taken.range(position..).map(|(_, record)| record));
@@ -87,7 +87,7 @@ impl Log {
     }
 }
 
-/// Takes as many as one body holds, at least one.
+/// Takes as many records as one body can contain, at least one.
 fn fit<'a>(records: impl Iterator<Item = &'a SignedRecord>) -> Vec<SignedRecord> {
     let mut bytes = 0;
     let mut fit = Vec::new();
@@ -101,21 +101,21 @@ fn fit<'a>(records: impl Iterator<Item = &'a SignedRecord>) -> Vec<SignedRecord>
     fit
 }
 
-/// Notes what a broker has told, and what it was told.
+/// Notes what a broker has reported, and what it was told.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Exchange {
     since: Option<Since>,
-    /// Hashes of the records that it has, in its present history.
+    /// Hashes of the records that the broker has, in its present history.
     theirs: HashSet<[u8; 32]>,
 }
 
 impl Exchange {
-    /// Returns what to ask next, with what the broker lacks.
+    /// Returns the next request, which includes what the broker lacks.
     pub(crate) fn request(&self, own: &Records) -> RecordsRequest {
         let lacking = own.signed().filter(|record| !self.theirs.contains(&hash(record)));
         RecordsRequest {
             since: self.since.clone(),
-            // Before its first answer nothing is known of it, and it may have them all.
+            // Before its first answer, nothing is known about the broker, and it may have all of them.
             records: match self.since {
                 Some(_) => fit(lacking),
                 None => Vec::new(),
@@ -133,13 +133,13 @@ impl Exchange {
         self.since.as_ref().map_or(0, |since| since.revision)
     }
 
-    /// Whether the broker has records that were not fetched, if it is at this position now.
+    /// Whether the broker has records that were not fetched, given that it is at this position now.
     pub(crate) fn lacks(&self, history: &str, position: u64) -> bool {
         let known = self.since.as_ref().filter(|since| since.history == history);
         known.map_or(0, |since| since.revision) < position
     }
 
-    /// Notes what an answer to this request tells. True when there is nothing more to ask or tell.
+    /// Notes what an answer to this request says. True when there is nothing more to ask or tell.
     pub(crate) fn on_answer(
         &mut self,
         asked: &RecordsRequest,

@@ -37,15 +37,15 @@ struct Grid {
     /// Seconds from one step to the next, at most.
     pace: usize,
     parties: Vec<Party>,
-    /// Certificates that a host was given: at which name, of which admission.
+    /// Certificates that a host was given: for which name, and with which admission.
     hosts: Vec<(usize, Admission)>,
     tokens: u64,
     keys: u64,
     expelled: Option<u8>,
     /// The broker whose keys somebody has.
     liar: Option<u8>,
-    /// It has said more than a broker may: which of it counts depends on what came first, until it is
-    /// expelled.
+    /// Whether the liar has said more than a broker may. Which of its records count then depends on their
+    /// order, until it is expelled.
     has_flooded: bool,
 }
 
@@ -171,13 +171,13 @@ impl Grid {
         let now = self.time_of(broker);
         self.parties[broker].keep(admitted.clone(), now);
         self.hosts.push((token.site, token.admission));
-        // The answer has the record; the host's gateway passes it on as any other.
+        // The answer contains the record; the host's gateway passes it on like any other.
         let gateway = BROKERS + token.site % GATEWAYS;
         let now = self.time_of(gateway);
         self.parties[gateway].keep(admitted, now);
     }
 
-    /// A renewed certificate has the same admission: it must not help against a revocation.
+    /// Renews a certificate with the same admission: this must not help against a revocation.
     fn renew(&mut self, broker: usize) {
         if self.hosts.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl Grid {
     fn revoke(&mut self, broker: usize, site: usize) {
         let now = self.time_of(broker);
         let number = broker as u8 + 1;
-        // An expelled broker refuses.
+        // A broker that was expelled refuses.
         if self.parties[broker].disk.records.is_expelled(number) {
             return;
         }
@@ -230,7 +230,7 @@ impl Grid {
             .collect()
     }
 
-    /// Checks that everybody believes at once what a broker signs by what it believes.
+    /// Checks that everybody believes at once what a broker signs on the basis of what it believes.
     fn is_believed_at_once(&self, broker: usize, time: u64) {
         if self.liar == Some(broker as u8 + 1) {
             return;
@@ -249,7 +249,7 @@ impl Grid {
         let party = &mut self.parties[broker];
         party.disk = if whole { Disk::default() } else { party.old.clone() };
         party.is_full = false;
-        // Those are beside its configuration, and in the records of everybody.
+        // The brokers' certificates are beside their configurations, and in everybody's records.
         for number in 1..=BROKERS as u8 {
             party.keep(broker_record(number, 0, Standing::Serving), now);
         }
@@ -261,7 +261,7 @@ impl Grid {
         let told = self.random.below(PARTIES);
         let now = self.time_of(told);
         let party = &mut self.parties[told];
-        // A broker says first what it stands for itself.
+        // Before that, a broker repeats in its own name what it stands for itself.
         if told < BROKERS && told as u8 + 1 != number {
             let has_admitted = |site: &str| {
                 let mut tokens = party.disk.tokens.iter();
@@ -275,7 +275,7 @@ impl Grid {
         party.keep(broker_record(number, 1, Standing::Expelled), now);
     }
 
-    /// One asks another, as gateways and brokers do; an answer may get lost on its way.
+    /// One party asks another, as gateways and brokers do; an answer may get lost on its way.
     fn meet(&mut self, asking: usize, asked: usize, is_answered: bool) -> bool {
         if asking == asked {
             return true;
@@ -309,7 +309,7 @@ impl Grid {
             self.parties.iter_mut().for_each(|party| party.is_full = false);
             self.expel(0);
         }
-        // Until nothing waits any more.
+        // Until nothing has to wait any more.
         self.now += 3 * MOST_AHEAD;
         for at in 0..PARTIES {
             let now = self.time_of(at);
@@ -363,7 +363,7 @@ impl Grid {
     }
 }
 
-/// The rules without any shortcut.
+/// The rules, without any shortcut.
 fn naive_holder(raw: &[Statement], site: &str) -> Option<Admission> {
     let expelled: Vec<u8> = raw
         .iter()

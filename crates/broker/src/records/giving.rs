@@ -1,22 +1,22 @@
-//! What a broker that follows the rules signs, by what it knows. Pure; the broker's state and the model both
-//! act by this.
+//! What a broker that follows the rules signs, given what it knows. Pure; the broker's state and the model
+//! both act by this.
 
 use super::{Admission, Origin, Out, ROOT, Records, Revocation};
 
 /// Why a token does not let its site in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// Somebody has joined with it, with another key.
+    /// Somebody has joined with the token, using another key.
     #[error("the token was used by another host")]
     Used,
-    /// What it would give is void already.
+    /// What the token would give is already void.
     #[error(transparent)]
     Out(#[from] Out),
 }
 
 impl Records {
-    /// Returns what a token that `broker` gives now for `site` will admit, once its key is known.
-    /// `member_since` is when the certificate begins that the site has from when the grid had one broker.
+    /// Returns what a token that `broker` gives now for `site` will admit, once its key is known. If the site
+    /// has a certificate from the time when the grid had one broker, `member_since` is when that begins.
     pub fn next_admission(
         &self,
         site: &str,
@@ -25,13 +25,13 @@ impl Records {
         now: u64,
         member_since: Option<u64>,
     ) -> Admission {
-        // The new one has to come before that one even where the revocation counts no longer.
+        // The new one must come before it even if the revocation no longer counts.
         let holder = self.holder_but_for_revocations(site);
         let holder = holder.map(|held| held.admission.clone());
         let until = self.revoked_until(site);
         let single = member_since.filter(|since| until.is_none_or(|until| *since > until));
         let holder = holder.or_else(|| single.map(Admission::from_single_broker));
-        // Else it would be void from its beginning, by a clock that is behind another's.
+        // Otherwise it would be void from its beginning, by a clock that is behind the other's.
         let after = until.max(self.last_given(site)).max(single);
         let given = now.max(after.map_or(0, |after| after.saturating_add(1)));
         let new = Origin {
@@ -53,7 +53,7 @@ impl Records {
         }
     }
 
-    /// Whether a host may join with a token of this admission, which has its key by now.
+    /// Whether a host may join with a token of this admission, whose key is known by now.
     ///
     /// # Errors
     /// Why not.
@@ -66,8 +66,9 @@ impl Records {
         Ok(self.judge(site, admission)?)
     }
 
-    /// Returns what `broker` signs to put out a site now, so that nothing that it was given so far counts.
-    /// `known_until` is the latest that this broker knows of it beside the records.
+    /// Returns what `broker` signs to put a site out now, so that nothing counts that the site was given so
+    /// far. `known_until` is the latest time of this that the broker knows from other sources than the
+    /// records.
     pub fn revocation(&self, site: &str, broker: u8, now: u64, known_until: u64) -> Revocation {
         debug_assert_ne!(broker, ROOT, "the authority signs no revocations");
         let until = now

@@ -1,61 +1,61 @@
-//! Decides which records that somebody else brings are taken, and when: how many of one signer, and none that
-//! names a time far ahead before that time is near. Pure.
+//! Decides which records from others are taken, and when: only a limited number from one signer, and none
+//! that names a time far ahead before that time is near. Pure.
 
 use super::{Added, MAX_ADMISSIONS, MAX_REVOKED, Records, SignedRecord, Statement};
 use std::collections::BTreeMap;
 
-/// How far ahead of this host's clock, in seconds, a time in a record may be. A broker whose clock is that
-/// wrong signs nothing that counts; one that lies cannot put a site out for longer.
+/// How far ahead of this host's clock, in seconds, a time in a record may be. A broker whose clock is wrong
+/// by more signs nothing that counts; one that lies cannot put a site out for longer.
 pub(crate) const MOST_AHEAD: u64 = 86_400;
 
-/// It may be this much less at a broker, whose own records have to name later times than those that it
-/// believes: others believe them at once, even if their clocks are behind.
+/// How much smaller this limit is at a broker. A broker's own records must name later times than those that
+/// it believes, and others must believe them at once, even if their clocks are behind.
 pub(crate) const MARGIN: u64 = 3600;
 
-/// Records of one signer that wait for their time, and how far ahead it may be. A broker that follows the
-/// rules signs such a record only if a lying one has named a time that was just near enough.
+/// Most records of one signer that wait for their time, and how far ahead that may be. A broker that follows
+/// the rules signs such a record only if a lying one has named a time that was only just near enough.
 const MOST_WAITING: usize = 256;
 const MOST_AWAITED: u64 = 2 * MOST_AHEAD;
 
-/// News of one broker that are taken at a time: all that it may have signed, twice. Each is written to the
-/// disk and told to others.
+/// Most news from one broker that are taken at a time: twice all that it may have signed. Each is written to
+/// the disk and passed on.
 pub(crate) const MOST_NEWS: u64 = 2 * (MAX_ADMISSIONS + MAX_REVOKED) as u64;
 
-/// News of one broker that are taken in an hour beyond these.
+/// Most news from one broker that are taken in an hour beyond these.
 pub(crate) const NEWS_AN_HOUR: u64 = 1000;
 
-/// What became of a record.
+/// What happened to a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was news.
+    /// The record was news.
     News,
-    /// It says nothing new.
+    /// The record says nothing new.
     Known,
-    /// Its signer has signed more than a broker may.
+    /// The record's signer has signed more than a broker may.
     Full,
-    /// It is to be taken later, if at all: the time that it names is far ahead, or its signer has told too
-    /// many for one hour.
+    /// The record is taken later, if at all: the time that it names is far ahead, or its signer has sent too
+    /// much in one hour.
     Postponed,
 }
 
-/// Holds what one signer may still tell.
+/// How much one signer may still send.
 #[derive(Debug)]
 struct Budget {
     left: u64,
     since: u64,
 }
 
-/// Holds what was taken of each signer, and what waits.
+/// What was taken from each signer, and what waits.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
-    /// The broker that this is, if it is one.
+    /// The number of this broker, if this is one.
     own: Option<u8>,
     budgets: BTreeMap<u8, Budget>,
     waiting: BTreeMap<u8, Vec<(Statement, SignedRecord)>>,
 }
 
 impl Intake {
-    /// Sets which broker this is: it believes its own records as a gateway does.
+    /// Says which broker this is: it believes its own records as a gateway does.
     pub(crate) fn set_own(&mut self, number: u8) {
         self.own = Some(number);
     }
@@ -89,8 +89,8 @@ impl Intake {
         }
     }
 
-    /// Takes waiting records whose time has come near. They go on waiting until they are known: the disk may
-    /// refuse what `into` becomes. Those of an expelled broker are dropped.
+    /// Takes waiting records whose time has come near. They stay in the queue until they are known, because
+    /// the disk may refuse what `into` becomes. Records of an expelled broker are dropped.
     pub(crate) fn take_due(&mut self, into: &mut Records, now: u64) -> Vec<(Statement, SignedRecord)> {
         let mut news = Vec::new();
         self.waiting.retain(|signer, _| !into.is_expelled(*signer));
@@ -104,7 +104,7 @@ impl Intake {
         news
     }
 
-    /// Whether the time of anything that waits has come near.
+    /// Whether the time of any waiting record has come near.
     pub(crate) fn has_due(&self, now: u64) -> bool {
         let is_due = |(signer, waiting): (&u8, &Vec<(Statement, SignedRecord)>)| {
             let latest = now.saturating_add(self.most_ahead(*signer));
@@ -134,7 +134,7 @@ impl Intake {
         };
         let budget = self.budgets.entry(signer).or_insert(begun);
         let more = now.saturating_sub(budget.since).saturating_mul(NEWS_AN_HOUR) / 3600;
-        // A clock that was set back begins anew.
+        // If a clock was set back, the count begins anew.
         if more > 0 || now < budget.since {
             budget.left = budget.left.saturating_add(more).min(MOST_NEWS);
             budget.since = now;

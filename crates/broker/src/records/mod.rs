@@ -8,19 +8,19 @@
 //! ```
 //! Brokers agree on nothing beforehand. The same records give the same answers, in whichever order they came
 //! (`set`), and parties that meet join their sets by union (`crate::exchange`). `signed` has the signatures,
-//! `giving` what a broker that follows the rules signs, `intake` what is taken of others, and when.
+//! `giving` what a broker that follows the rules signs, `intake` what is taken from others, and when.
 //!
 //! The rules:
-//! - A revocation is of a site and a time. It voids each admission whose token was given until then, with all
-//!   certificates that were renewed from it, at whichever broker: a certificate carries its [`Admission`]. So
-//!   it does not help to renew where nobody has heard of the revocation.
+//! - A revocation names a site and a time. It voids each admission whose token was given until then, with all
+//!   certificates that were renewed from it, at any broker: a certificate carries its [`Admission`]. So it
+//!   does not help to renew at a broker that has not heard of the revocation.
 //! - A name belongs to one admission: that of the earliest origin, and of that origin, the latest generation.
-//!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that were
-//!   apart give different origins, and the earlier one has the name.
-//! - A record that names a time far ahead is taken when that time is near. Whoever signs by what it believes
-//!   names times that are hardly later.
-//! - A broker that the authority has expelled counts as having admitted and revoked nobody. Brokers sign
-//!   again what it said of sites that they had let in themselves ([`Records::to_say_again`]).
+//!   A broker that knows who has a name gives a token that continues the same origin. Two brokers that do not
+//!   know of each other give different origins, and the earlier one has the name.
+//! - A record that names a time far ahead is taken only when that time is near. A broker that follows the
+//!   rules names times that are hardly later than those it believes.
+//! - A broker that the authority has expelled counts as having admitted and revoked nobody. Other brokers
+//!   sign its revocations anew for the sites that they had let in themselves ([`Records::to_say_again`]).
 
 mod giving;
 mod intake;
@@ -41,28 +41,30 @@ pub use signed::{MAX_RECORD, RecordError, SignedRecord};
 use crate::subnet::Subnet;
 use serde::{Deserialize, Serialize};
 
-/// The signer of what the grid's authority signs.
+/// The signer number that stands for the grid's authority.
 pub const ROOT: u8 = 0;
 
-/// Parts into which the virtual addresses are divided: as many brokers can give some.
+/// Parts into which the virtual addresses are divided: this many brokers can assign some.
 pub const SHARES: u8 = 16;
 
-/// The number of a broker that is gone is never reused, so this bounds how often one is replaced.
+/// Most brokers of a grid, ever: the number of a broker that is gone is never reused, so this bounds how
+/// often one can be replaced.
 pub const MAX_BROKERS: u8 = 255;
 
-/// A certificate's way back to the token by which its site joined. It stays the same when it is renewed.
+/// Leads from a certificate back to the token with which its site joined. It stays the same when the
+/// certificate is renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admission {
-    /// Who was there first: see [`Origin`].
+    /// The first admission of the name: see [`Origin`].
     pub origin: Origin,
-    /// Rises each time that the site joins again with a token of a broker that knew that it was there.
+    /// Rises each time that the site joins again with a token from a broker that knew of it.
     pub generation: u32,
     /// When the token was given, in seconds since 1970.
     pub given: u64,
-    /// The broker that gave it and took it back.
+    /// The broker that gave the token.
     pub broker: u8,
-    /// A name of the token that says nothing of its secret: 32 hexadecimal digits.
+    /// A name of the token that reveals nothing about its secret: 32 hexadecimal digits.
     pub token: String,
     /// SHA-256 of the key that the site joined with: a token that was used twice, because a broker was
     /// restored from an old copy, made two admissions.
@@ -74,16 +76,17 @@ pub struct Admission {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// When its token was given. Zero for a site that joined before the grid had several brokers.
+    /// When its token was given. 0 for a site that joined before the grid had several brokers.
     pub given: u64,
-    /// The broker that gave it.
+    /// The broker that gave the token.
     pub broker: u8,
     /// The token's name.
     pub token: String,
 }
 
 impl Admission {
-    /// The admission of a certificate without one, from a grid of one broker: all of a site are the same.
+    /// The admission of a certificate that contains none, from a grid of one broker: it is the same for all
+    /// certificates of a site.
     pub fn from_single_broker(not_before: u64) -> Admission {
         Admission {
             origin: Origin {
@@ -104,14 +107,15 @@ impl Admission {
         (self.broker, &self.token, &self.key) == (other.broker, &other.token, &other.key)
     }
 
-    /// Whether there was time for that many generations: each token is a second younger at least than the one
-    /// before. No other admission counts, so whatever one broker says, the next one can rise above it.
+    /// Whether there was time for that many generations: each token is at least a second younger than the one
+    /// before. Otherwise an admission does not count. So whatever one broker says, the next one can rise
+    /// above it.
     pub(crate) fn is_in_order(&self) -> bool {
         let since = self.given.checked_sub(self.origin.given);
         since.is_some_and(|since| since >= u64::from(self.generation))
     }
 
-    /// Orders those of one name: the least one has it.
+    /// Orders the admissions of one name: the least one has it.
     fn rank(&self) -> impl Ord + '_ {
         (
             &self.origin,
@@ -123,7 +127,7 @@ impl Admission {
         )
     }
 
-    /// Whether this one has a name that both were given.
+    /// Whether this one has the name, if both were given it.
     pub fn precedes(&self, other: &Admission) -> bool {
         self.rank() < other.rank()
     }
@@ -135,9 +139,9 @@ impl Admission {
 pub struct Admitted {
     /// Its name.
     pub site: String,
-    /// How.
+    /// Its admission.
     pub admission: Admission,
-    /// The ranges in which its subnets have to lie; empty: those that nobody has on the Internet.
+    /// The ranges that must contain its subnets; empty: those that nobody has on the Internet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<Subnet>,
 }
@@ -148,7 +152,7 @@ pub struct Admitted {
 pub struct Revocation {
     /// Its name.
     pub site: String,
-    /// Admissions whose token was given until then are void, in seconds since 1970.
+    /// Admissions whose token was given up to then are void, in seconds since 1970.
     pub until: u64,
     /// Which broker says so.
     pub broker: u8,
@@ -162,13 +166,13 @@ pub struct BrokerRecord {
     pub number: u8,
     /// Rises with each record of this broker: the last one holds.
     pub revision: u32,
-    /// Later ones win if two have the same revision.
+    /// The later of these values wins if two records have the same revision.
     pub standing: Standing,
     /// Where it is found, `HOST:PORT`.
     pub public: Vec<String>,
     /// The certificate of its own certificate authority, in DER and base64url.
     pub authority: String,
-    /// The part of the virtual addresses that it gives from, less than [`SHARES`].
+    /// The part of the virtual addresses from which it assigns, less than [`SHARES`].
     pub share: u8,
 }
 
@@ -176,11 +180,11 @@ pub struct BrokerRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It does.
+    /// The broker serves.
     Serving,
-    /// It no longer does. Whom it admitted stays admitted.
+    /// The broker no longer serves. Sites that it admitted stay admitted.
     Retired,
-    /// Somebody else may have its keys: whom it admitted has to join anew.
+    /// Somebody else may have the broker's keys: sites that it admitted must join anew.
     Expelled,
 }
 
@@ -188,16 +192,16 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Statement {
-    /// There is a broker; the authority says so.
+    /// There is a broker; signed by the authority.
     Broker(BrokerRecord),
-    /// A site has joined; the broker that admitted it says so.
+    /// A site has joined; signed by the broker that admitted it.
     Admitted(Admitted),
-    /// A site is put out; a broker says so.
+    /// A site was put out; signed by a broker.
     Revocation(Revocation),
 }
 
 impl Statement {
-    /// Who has to have signed it: a broker's number, or [`ROOT`].
+    /// Who must have signed it: a broker's number, or [`ROOT`].
     pub fn signer(&self) -> u8 {
         match self {
             Statement::Broker(_) => ROOT,

@@ -1,8 +1,8 @@
 //! The union of records, and the answers that follow from it.
 //!
 //! Invariants: the same records make the same set in any order and however often they come, as long as no
-//! signer passes its bound, which only one that breaks the rules does. An answer "expelled" never changes
-//! back, nor does "revoked", unless the one that said so is expelled.
+//! signer passes its bound, which happens only if it breaks the rules. The answer "expelled" never changes
+//! back, nor does "revoked", unless the broker that said so is expelled.
 
 use super::signed::authority_of;
 use super::{Admission, Admitted, BrokerRecord, ROOT, Revocation, SHARES, SignedRecord, Standing, Statement};
@@ -10,18 +10,18 @@ use crate::clock::date;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Admissions of one broker that are taken, so that a broker whose keys were stolen fills nobody's memory:
-/// four times the largest grid. With 64 granted ranges each they have 20 MB.
+/// Admissions that are taken from one broker, so that a broker whose keys were stolen cannot fill anybody's
+/// memory: four times the largest grid. With 64 granted ranges each they take 20 MB.
 pub const MAX_ADMISSIONS: usize = 4096;
 
-/// The same for one site: each is compared with the others. Those that one broker gave one after the other
+/// The same for one site: each is compared with the others. Admissions that one broker gave in succession
 /// replace each other, so there are hardly ever two.
 const MAX_OF_SITE: usize = 64;
 
 /// Sites that one broker may revoke: four times the largest grid.
 pub const MAX_REVOKED: usize = 4096;
 
-/// Holds what a record says, and the record itself for whoever lacks it.
+/// What a record says, and the record itself, for others that lack it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Held<T> {
     what: T,
@@ -36,16 +36,16 @@ pub struct Records {
     admitted: BTreeMap<String, BTreeMap<Admission, Held<Admitted>>>,
     /// How many of these each broker has signed.
     counts: BTreeMap<u8, usize>,
-    /// The latest of each broker for each site.
+    /// The latest from each broker for each site.
     revocations: BTreeMap<(u8, String), Held<Revocation>>,
 }
 
-/// What a record added to a set.
+/// What a record adds to a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// The set has grown by it.
+    /// The set has grown.
     News,
-    /// It says nothing that the set does not know.
+    /// The record says nothing that the set does not know.
     Known,
 }
 
@@ -56,10 +56,10 @@ pub enum Added {
 )]
 pub struct Full(pub u8);
 
-/// Why a site's certificate counts no longer.
+/// Why a site's certificate no longer counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Out {
-    /// It was put out.
+    /// The site was put out.
     #[error(
         "the certificate of site {site} was revoked at {}; it may join again with a new token ('causeway grid token --site \
          {site}' where a broker runs)", date(*until)
@@ -70,7 +70,7 @@ pub enum Out {
         /// When, in seconds since 1970.
         until: u64,
     },
-    /// Somebody else has its name.
+    /// Somebody else has the site's name.
     #[error(
         "the name {site} belongs to another host: broker {broker} admitted it, with a token of {}; join with a new token, for \
          another name or, if this host is to take that one's place, for the same", date(*given)
@@ -80,10 +80,10 @@ pub enum Out {
         site: String,
         /// Who admitted the other one.
         broker: u8,
-        /// When that one's token was given.
+        /// When the token of the other one was given.
         given: u64,
     },
-    /// It has been admitted more often than there was time for.
+    /// The site has been admitted more often than there was time for.
     #[error(
         "the certificate of site {site} says that broker {broker} admitted it anew more often than there was time for, which no \
          broker does; join again with a token of another broker"
@@ -91,7 +91,7 @@ pub enum Out {
     OutOfOrder {
         /// The site.
         site: String,
-        /// Who admitted it.
+        /// The broker that admitted the site.
         broker: u8,
     },
     /// The broker that admitted it was expelled.
@@ -102,7 +102,7 @@ pub enum Out {
     Expelled {
         /// The site.
         site: String,
-        /// Who admitted it.
+        /// The broker that admitted the site.
         broker: u8,
     },
 }
@@ -111,7 +111,7 @@ impl Records {
     /// Takes a record whose signature is known to be right.
     ///
     /// # Errors
-    /// Its signer has signed too many.
+    /// The statement's signer has signed too many.
     pub fn add(&mut self, statement: Statement, signed: SignedRecord) -> Result<Added, Full> {
         match statement {
             Statement::Broker(what) => Ok(self.add_broker(Held { what, signed })),
@@ -138,18 +138,18 @@ impl Records {
     fn add_admitted(&mut self, held: Held<Admitted>) -> Result<Added, Full> {
         let (site, admission) = (held.what.site.clone(), held.what.admission.clone());
         let ends = |later: &Admission, earlier: &Admission| {
-            // Of the same broker, so that both are void together where one is.
+            // Both must be from the same broker, so that if one is void, so is the other.
             (&later.origin, later.broker) == (&earlier.origin, earlier.broker)
                 && later.generation > earlier.generation
                 && later.given > earlier.given
         };
         let there = self.admitted.get(&site);
         let is_known = there.is_some_and(|there| match there.get(&admission) {
-            // A broker that says two things of one admission is held to one of them.
+            // Only one is kept of two things that a broker says about one admission.
             Some(known) => known.signed.text <= held.signed.text,
             None => there.keys().any(|known| ends(known, &admission)),
         });
-        // What another broker has revoked is held: it counts again if that one is expelled.
+        // What another broker has revoked is kept: it counts again if that broker is expelled.
         let own = self.revocations.get(&(admission.broker, site.clone()));
         let is_void = !admission.is_in_order()
             || self.is_expelled(admission.broker)
@@ -226,9 +226,9 @@ impl Records {
         self.brokers.len() + self.revocations.len() + self.counts.values().sum::<usize>()
     }
 
-    /// What `broker` signs in its own name before it takes the news that `expelled` is expelled: revocations
-    /// of sites that it let in itself, as `has_admitted` tells. These sites existed, and to let one in again
-    /// by mistake is worse than to ask for a token.
+    /// What `broker` signs in its own name before it takes the record that `expelled` is expelled: the
+    /// revocations of sites that it let in itself, as `has_admitted` says. These sites exist, and letting one
+    /// in again by mistake is worse than making it ask for a new token.
     pub fn to_say_again(
         &self,
         expelled: u8,
@@ -248,7 +248,8 @@ impl Records {
         again.collect()
     }
 
-    /// Whether a broker has let in a site of this name; what another one has revoked counts, too.
+    /// Whether a broker has let in a site with this name; sites that another broker has revoked since count,
+    /// too.
     pub(crate) fn has_admitted(&self, broker: u8, site: &str) -> bool {
         let there = self.admitted.get(site);
         there.is_some_and(|there| there.keys().any(|admission| admission.broker == broker))
@@ -264,12 +265,12 @@ impl Records {
         self.brokers.is_empty() && self.admitted.is_empty() && self.revocations.is_empty()
     }
 
-    /// The brokers, by number, also those that serve no longer.
+    /// The brokers, by number, including those that no longer serve.
     pub fn brokers(&self) -> impl Iterator<Item = &BrokerRecord> {
         self.brokers.values().map(|held| &held.what)
     }
 
-    /// One broker.
+    /// The broker with this number.
     pub fn broker(&self, number: u8) -> Option<&BrokerRecord> {
         self.brokers.get(&number).map(|held| &held.what)
     }
@@ -292,7 +293,7 @@ impl Records {
         found.map(|broker| broker.number)
     }
 
-    /// Until when admissions of a site are void.
+    /// The time until which a site's admissions are void.
     pub fn revoked_until(&self, site: &str) -> Option<u64> {
         let revocation_by = |broker: &u8| self.revocations.get(&(*broker, site.to_owned()));
         let signers: Vec<u8> = self.signers_of_revocations();
@@ -317,7 +318,7 @@ impl Records {
         signers
     }
 
-    /// The sites that were revoked, each with the time until which it was.
+    /// The sites that were revoked, each with the time until which its admissions are void.
     pub fn revoked(&self) -> BTreeMap<&str, u64> {
         let mut revoked = BTreeMap::new();
         for held in self.revocations.values() {
@@ -327,7 +328,7 @@ impl Records {
         revoked
     }
 
-    /// Who has a name.
+    /// The admission that has a name.
     pub fn holder(&self, site: &str) -> Option<&Admitted> {
         let until = self.revoked_until(site);
         self.first(site, |admission| {
@@ -335,7 +336,7 @@ impl Records {
         })
     }
 
-    /// Who would have a name if nobody had been revoked by another broker than the one that admitted it.
+    /// The admission that would have a name if only the broker that admitted a site could revoke it.
     pub(super) fn holder_but_for_revocations(&self, site: &str) -> Option<&Admitted> {
         self.first(site, |_| true)
     }
@@ -352,19 +353,19 @@ impl Records {
         })
     }
 
-    /// When the latest token that a site is known to have joined with was given.
+    /// When the latest token was given with which a site is known to have joined.
     pub fn last_given(&self, site: &str) -> Option<u64> {
         let there = self.admitted.get(site)?;
         there.keys().map(|admission| admission.given).max()
     }
 
-    /// The admission for which this token was used, as far as is known.
+    /// The admission made with this token, if it is known.
     pub fn used(&self, site: &str, broker: u8, token: &str) -> Option<&Admission> {
         let mut there = self.admitted.get(site)?.keys();
         there.find(|admission| admission.broker == broker && admission.token == token)
     }
 
-    /// Whether a site of this name was ever heard of.
+    /// Whether a site with this name was ever heard of.
     pub fn knows(&self, site: &str) -> bool {
         self.admitted.contains_key(site) || self.revoked_until(site).is_some()
     }
@@ -374,11 +375,11 @@ impl Records {
         self.admitted.keys().map(String::as_str)
     }
 
-    /// Whether a site's certificate of this admission counts. One that is not known yet does: the certificate
-    /// itself proves that a broker admitted it.
+    /// Whether a site's certificate with this admission counts. If the admission is not known yet, it does:
+    /// the certificate itself proves that a broker admitted the site.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why the admission does not count.
     pub fn judge(&self, site: &str, admission: &Admission) -> Result<(), Out> {
         let site_text = || site.to_owned();
         if !admission.is_in_order() {
@@ -413,8 +414,8 @@ impl Records {
         }
     }
 
-    /// The part of the virtual addresses for another broker: one that none has, or else that of the broker
-    /// that has been gone longest. `None` if those that serve have them all.
+    /// The part of the virtual addresses for another broker: one that no broker has, or else that of the
+    /// broker that has been gone longest. `None` if brokers that serve have them all.
     pub fn free_share(&self) -> Option<u8> {
         let takes = |share: u8, standing: &dyn Fn(Standing) -> bool| {
             self.brokers()
@@ -433,14 +434,14 @@ impl Records {
         self.brokers.values().map(|held| &held.signed)
     }
 
-    /// The records that gateways pass on to each other: brokers and revocations. How a site joined stands in
-    /// its certificate.
+    /// The records that gateways pass on to each other: brokers and revocations. How a site joined is in its
+    /// certificate.
     pub fn passed_on(&self) -> impl Iterator<Item = &SignedRecord> {
         let revocations = self.revocations.values().map(|held| &held.signed);
         self.signed_brokers().chain(revocations)
     }
 
-    /// Whether exactly this is held, so that its signature need not be checked again.
+    /// Whether exactly this record is held, so that its signature need not be checked again.
     pub(crate) fn holds(&self, statement: &Statement, signed: &SignedRecord) -> bool {
         let held = match statement {
             Statement::Broker(what) => self.brokers.get(&what.number).map(|held| &held.signed),
@@ -456,7 +457,8 @@ impl Records {
         held == Some(signed)
     }
 
-    /// All records, brokers first: whoever reads them in this order knows each signer before what it signed.
+    /// All records, brokers first, so that whoever reads them in order knows each signer before what it
+    /// signed.
     pub fn signed(&self) -> impl Iterator<Item = &SignedRecord> {
         let brokers = self.brokers.values().map(|held| &held.signed);
         let revocations = self.revocations.values().map(|held| &held.signed);
@@ -467,7 +469,7 @@ impl Records {
     }
 }
 
-/// Sorts after every name of a site.
+/// Sorts after the name of any site.
 const LAST_NAME: &str = "\u{10ffff}";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What each rule says, by example; the model says it of all histories.
+//! Shows each rule by example; the model checks the rules over random histories.
 
 use super::*;
 use crate::records::{Origin, Unusable};
@@ -65,7 +65,8 @@ fn a_revocation_puts_out_every_key_of_a_site_that_was_given_until_then_at_whiche
     let (of_one, of_two) = (first(1, 1, 100), first(2, 2, 150));
     admit(&mut records, "rennes", &of_one);
     revoke(&mut records, "rennes", 3, 150);
-    // It comes late, from where nobody had heard of that. It is held, for 3 may turn out to be no broker.
+    // It arrives late, from a broker that had not heard of the revocation. It is kept, because broker 3 may
+    // turn out to be expelled.
     assert_eq!(admit(&mut records, "rennes", &of_two), Added::News);
     assert!(records.holder("rennes").is_none());
     for admission in [&of_one, &of_two] {
@@ -120,7 +121,7 @@ fn a_site_that_joins_again_by_a_broker_that_knows_it_keeps_its_name_before_other
     again.key = "a".repeat(64);
     assert_eq!(admit(&mut records, "rennes", &again), Added::News);
     assert!(records.judge("rennes", &before).is_err());
-    // Somebody who was apart gave the name in between.
+    // A broker that did not know gave the name away in between.
     admit(&mut records, "rennes", &first(3, 9, 200));
     assert_eq!(records.holder("rennes").unwrap().admission, again);
 }
@@ -186,7 +187,7 @@ fn an_expelled_broker_has_admitted_and_revoked_nobody() {
     revoke(&mut records, "lyon", 2, 70);
     assert!(records.judge("rennes", &good).is_err());
     assert!(records.judge("nancy", &put_out).is_err() && records.holder("nancy").is_none());
-    // The broker that let a site in says again that it is put out.
+    // The broker that let a site in signs again that it is put out.
     let revocation = |site: &str| Revocation {
         site: site.to_owned(),
         until: 70,

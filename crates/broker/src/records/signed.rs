@@ -1,4 +1,4 @@
-//! A record as it travels and is kept: the text that was signed, and the signature.
+//! A record in the form in which it travels and is kept: the text that was signed, and the signature.
 
 use super::{Admission, MAX_BROKERS, ROOT, Records, SHARES, Statement};
 use crate::subnet::MAX_GRANTED;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 const VERSION: u32 = 1;
 
-/// Precedes what is signed, so that a record's signature is valid for nothing else: the same keys sign
-/// certificates and lists of revocations.
+/// Precedes the text that is signed, so that a record's signature is valid for nothing else: the same keys
+/// sign certificates and lists of revocations.
 const CONTEXT: &[u8] = b"causeway record\n";
 
-/// Longest text read, in bytes: an admission with 64 granted ranges has 5000.
+/// Longest text that is read, in bytes: an admission with 64 granted ranges has 5000.
 pub const MAX_RECORD: usize = 8192;
 
 /// A signature of P-256 has 72 bytes at most, 96 in base64.
@@ -26,9 +26,9 @@ pub(crate) const MAX_SIGNATURE: usize = 128;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRecord {
-    /// JSON.
+    /// The statement as JSON.
     pub text: String,
-    /// ECDSA P-256 with SHA-256, ASN.1, base64url; of the authority or of a broker's own one.
+    /// ECDSA P-256 with SHA-256, ASN.1, base64url; made by the grid's authority or a broker's own.
     pub signature: String,
 }
 
@@ -43,13 +43,13 @@ struct Text {
 /// Why a record is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// Damaged, or forged.
+    /// The record is damaged, or forged.
     #[error("a record is not signed by who has to have signed it")]
     Signature,
-    /// The text is no record.
+    /// The text is not a record.
     #[error("a record cannot be read: {0}")]
     Format(String),
-    /// It is of another grid.
+    /// The record is of another grid.
     #[error("a record is of grid {0}")]
     Grid(String),
     /// No record of the authority names its signer, so nobody can tell whether it is a broker.
@@ -61,7 +61,7 @@ impl SignedRecord {
     /// Makes a record; `sign` signs with the key that certifies sites.
     ///
     /// # Errors
-    /// No signature.
+    /// No signature can be made.
     pub(crate) fn make<E>(
         grid: &str,
         statement: &Statement,
@@ -81,7 +81,7 @@ impl SignedRecord {
         })
     }
 
-    /// Reads a record, and checks that the right party has signed it. `known` has the brokers.
+    /// Reads a record, and checks that the right party has signed it. `known` contains the brokers.
     ///
     /// # Errors
     /// See [`RecordError`].
@@ -151,12 +151,12 @@ pub(crate) fn authority_of(text: &str) -> Option<CertificateDer<'static>> {
     URL_SAFE_NO_PAD.decode(text).ok().map(CertificateDer::from)
 }
 
-/// The same as a record has it.
+/// A certificate in the form that a record has it in.
 pub(crate) fn authority_text(certificate: &CertificateDer<'_>) -> String {
     URL_SAFE_NO_PAD.encode(certificate)
 }
 
-/// Whether a statement can be true: names go into messages, and numbers into sums.
+/// Whether a statement can be true: its names go into messages, and its numbers into sums.
 pub(crate) fn check(statement: &Statement) -> Result<(), TextError> {
     let site = match statement {
         Statement::Broker(record) => {
@@ -181,7 +181,7 @@ pub(crate) fn check(statement: &Statement) -> Result<(), TextError> {
             };
             let is_token = |text: &str| is_hash(text, TOKEN_DIGITS);
             let origin = &admission.origin;
-            // The authority speaks for sites from when the grid had one broker, and for no others.
+            // The authority speaks for sites from the time when the grid had one broker, and for no others.
             let is_of_one = *admission == Admission::from_single_broker(admission.given);
             let has_origin = is_token(&origin.token) || origin.broker == ROOT && origin.token.is_empty();
             let is_of_token = admission.broker != ROOT
@@ -221,7 +221,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::records::{Admitted, BrokerRecord, Origin, Revocation, Standing};
 
-    /// An authority, one of its brokers and what is known of that one.
+    /// An authority, one of its brokers, and the records of that broker.
     fn grid() -> (Authority, Authority, Records) {
         let clock = Clock::system();
         let root = Authority::create("g5k", &clock).unwrap();
@@ -279,7 +279,7 @@ mod tests {
             let signature = signed.signature.clone();
             assert!(verify(&SignedRecord { text, signature }).is_err(), "{at}");
         }
-        // A broker speaks for itself alone, and the authority for no broker.
+        // A broker speaks only for itself, and the authority for no broker.
         assert_eq!(
             verify(&broker.state(&revocation(3)).unwrap()),
             Err(RecordError::Unknown(3))
@@ -323,7 +323,7 @@ mod tests {
         ));
         admitted.admission.token = "0".repeat(32);
         admitted.admission.key = "0".repeat(64);
-        // It continues the name of a site from then: its broker knew that one.
+        // It continues the name of a site from the time of one broker: its broker knew that one.
         assert!(verify(&Statement::Admitted(admitted.clone())).is_ok());
         admitted.admission.origin = Origin {
             given: 0,

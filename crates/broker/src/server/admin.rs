@@ -1,7 +1,7 @@
-//! Commands of this host: one JSON line asked, one answered, on a Unix socket that is the user's own (mode
+//! Commands from this host: one JSON line asks, one answers, on a Unix socket that is the user's own (mode
 //! 0600).
 //!
-//! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
+//! Where no broker runs, a command acts on the store itself; the store's lock shows which is the case.
 
 use super::{STORE_BUSY, Shared};
 use crate::api::Subnet;
@@ -26,12 +26,12 @@ use tokio::time::{sleep, timeout};
 /// Version of the lines.
 const VERSION: u32 = 1;
 
-/// Longest request and longest answer: a listing of the 4096 sites that a list of revocations may name and of
-/// a thousand members with 64 subnets each, and their jobs.
+/// Longest request and longest answer: a listing of the 4096 sites that a list of revocations may name, and
+/// of a thousand members with 64 subnets each and their jobs.
 const MAX_ASKED: u64 = 64 * 1024;
 const MAX_ANSWERED: u64 = 32 * 1024 * 1024;
 
-/// How long a line may take; nothing that is answered waits for another host.
+/// How long a line may take; no answer waits for another host.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// What a command asks.
@@ -42,9 +42,9 @@ pub enum AdminRequest {
     Token {
         /// The site's name.
         site: String,
-        /// How long it lives.
+        /// How long the token is valid.
         ttl_seconds: u64,
-        /// Ranges in which the site's addresses have to lie; empty: those that nobody has on the Internet.
+        /// Ranges that must contain the site's addresses; empty: those that nobody has on the Internet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         subnets: Vec<Subnet>,
     },
@@ -52,11 +52,11 @@ pub enum AdminRequest {
     Revoke {
         /// The site's name.
         site: String,
-        /// Also if the broker has never heard of it, as after the loss of its store.
+        /// Whether to do so even if the broker has never heard of it, as after the loss of its store.
         #[serde(default)]
         unknown: bool,
     },
-    /// List what there is.
+    /// List everything.
     List {},
     /// Take records that the grid's authority has signed.
     Take {
@@ -73,32 +73,33 @@ pub enum AdminReply {
     Token(String),
     /// The counter of the list of revocations.
     Revoked(u64),
-    /// Until when what a site was given is void, in seconds since 1970, in a grid of several brokers.
+    /// In a grid of several brokers: the time until which what a site was given is void, in seconds since
+    /// 1970.
     RevokedUntil(u64),
-    /// What there is.
+    /// A list of everything.
     Listing(Listing),
     /// How many of the records were news.
     Taken(usize),
-    /// It could not be done; one sentence.
+    /// The command could not be carried out; the reason is a sentence.
     Error(String),
 }
 
-/// Who did it.
+/// What carried the command out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
     /// The broker that runs here.
     Broker,
-    /// The command itself: no broker runs.
+    /// The command itself, because no broker runs.
     Store,
 }
 
-/// Why a command did nothing.
+/// Why a command had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// The store could not be opened.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The broker's socket.
+    /// The broker's socket failed.
     #[error("ask the broker at {}: {source}", path.display())]
     Io {
         /// The socket.
@@ -109,7 +110,7 @@ pub enum AdminError {
     /// The broker's answer is of another version.
     #[error("the broker's answer is not understood: {0}")]
     Answer(String),
-    /// It was refused.
+    /// The command was refused.
     #[error("{0}")]
     Refused(String),
 }
@@ -120,7 +121,7 @@ struct Envelope<T> {
     body: T,
 }
 
-/// Asks the broker that runs, or acts on the store if none does.
+/// Asks the running broker, or acts on the store if none runs.
 ///
 /// # Errors
 /// See [`AdminError`].
@@ -139,7 +140,8 @@ pub fn ask(config: &BrokerConfig, request: &AdminRequest) -> Result<(AdminReply,
         }
         match State::open(config, Clock::system()) {
             Ok(mut state) => break (act(&mut state, request), Via::Store),
-            // A broker that starts has the store before its socket; one that stops, after.
+            // A broker that starts has the store before it has its socket; one that stops has the store for
+            // longer than the socket.
             Err(StateError::Store(StoreError::InUse(_))) if began.elapsed() < STORE_BUSY => {
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -209,8 +211,8 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
 }
 
-/// Makes a socket to which only this user can connect. It replaces one that a killed broker left: this broker
-/// holds the store.
+/// Makes a socket to which only this user can connect. It replaces one that a killed broker left behind: this
+/// broker holds the store's lock.
 pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::symlink_metadata(path) {
@@ -225,8 +227,8 @@ pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect
-    // before it.
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind, anyone could connect in
+    // between.
     fchmod(&socket, Mode::from_bits_truncate(0o600))?;
     socket.bind(&SockAddr::unix(path)?)?;
     socket.set_nonblocking(true)?;

@@ -70,7 +70,7 @@ pub(super) fn refuse(shared: &Shared, caller: &Caller, refusal: Refusal) -> Resp
         ErrorKind::NoSuchSite => StatusCode::NOT_FOUND,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    // The rest of a body that was not read would be taken for the next request.
+    // Otherwise, the rest of a body that was not read would be taken for the next request.
     let closes = matches!(refusal.kind, ErrorKind::TooLarge | ErrorKind::TooSlow);
     let answer = Json(refusal.answer(shared.now()));
     if closes {

@@ -18,17 +18,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 
-/// What arrives of a request's head before it is whole.
+/// The most of a request's head that arrives before it is complete.
 const MAX_HEAD: usize = 16 * 1024;
 
 /// A peer that acknowledges nothing for this long, or does not read, is gone (RFC 5482); no timer of ours
 /// would notice a peer that never reads an answer.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// The name under which connections of all other brokers are counted: no site has it.
+/// The name under which connections of all other brokers are counted: no site can have it.
 const BROKERS: &str = "of the brokers";
 
-/// Between tries when there are no descriptors left.
+/// The pause between attempts when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
@@ -69,7 +69,7 @@ async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, slot
     tokio::select! {
         () = talk(&shared, socket, address, &slot) => {}
         () = slot.displaced() => {}
-        // A poll that is answered because the broker stops ends within this time; see `requests`.
+        // If a poll is answered because the broker stops, it ends within this time; see `requests`.
         () = async {
             let _ = stopping.wait_for(|stopping| *stopping).await;
             sleep(Duration::from_secs(1)).await;
@@ -83,7 +83,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, slot
     let mut first = [0];
     match timeout(shared.limits.handshake, socket.peek(&mut first)).await {
         Ok(Ok(1)) if first == [reflection::QUESTION] => return reflect::once(shared, socket, address).await,
-        // TLS says what is wrong.
+        // TLS reports what is wrong.
         Ok(_) => {}
         Err(_) => return too_slow(shared, address),
     }
@@ -120,7 +120,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, slot
         .header_read_timeout(shared.limits.head)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    // How it ends is the other side's business: what was wrong with a request has been answered.
+    // How it ends concerns only the other side: it has been told what was wrong with a request.
     if stranger {
         let _ = timeout(shared.limits.stranger_life, serving).await;
     } else {

@@ -1,4 +1,4 @@
-//! Bounds how many TLS hellos are answered: a hello costs its sender little, and the broker signatures.
+//! Limits how many TLS hellos are answered: a hello costs its sender little, but costs the broker signatures.
 
 use super::Shared;
 use super::pace::{Pace, Rate};
@@ -25,7 +25,7 @@ impl Hellos {
         }
     }
 
-    /// Counts a hello; if there is no room for it, returns when there may be.
+    /// Counts a hello; if there is no room for it, returns the time when there may be.
     fn try_turn(&self, shared: &Shared, from: IpAddr) -> Option<Instant> {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
         if pace.turns(Instant::now())

@@ -1,8 +1,8 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
 //! `slots` bounds who may be connected, `hellos` how often TLS is begun, `connection` brings a connection up,
-//! `requests` answers, `reach` dials back, `admin` serves commands, `reflect` tells over UDP who comes from
-//! where.
+//! `requests` answers, `reach` dials back, `admin` serves commands, `reflect` tells callers over UDP which
+//! address they come from.
 
 pub mod admin;
 mod body;
@@ -36,10 +36,10 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
-/// Threads: one answers while another writes to the disk; no gateway waits for more than that.
+/// Number of threads: one answers while another writes to the disk; no gateway waits for more than that.
 const WORKERS: usize = 2;
 
-/// How long answers under way may take once the broker is told to stop.
+/// How long requests in progress may still take once the broker is told to stop.
 const STOPPING: Duration = Duration::from_secs(5);
 
 /// What bounds a broker's time and memory.
@@ -52,25 +52,25 @@ pub struct Limits {
     /// A request's body: a megabyte at a hundred kilobytes a second.
     pub body: Duration,
     /// The most connections without a certificate, in all and from one address (in IPv6: one network of 64
-    /// bits), behind which there may be several sites. One more ends the oldest: a site that joins is through
-    /// in a moment.
+    /// bits), behind which there may be several sites. One more ends the oldest: a site that joins needs its
+    /// connection only for a moment.
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,
-    /// TLS hellos that are answered. One more waits for the next period. A caller from where a member polls
-    /// is counted with the members.
+    /// TLS hellos that are answered. One more waits for the next period. A caller from an address at which a
+    /// member polls is counted with the members.
     pub hellos: Rate,
-    /// How long such a connection may last.
+    /// How long a connection without a certificate may last.
     pub stranger_life: Duration,
-    /// The most connections of one site: a poll, a request, and as many that are about to end. One more ends
-    /// the oldest.
+    /// The most connections of one site: a poll, a request, and two that are about to end. One more ends the
+    /// oldest.
     pub per_site: usize,
     /// Addresses dialled back at a time, for all.
     pub reaching: usize,
-    /// How long one is dialled.
+    /// How long one address is dialled.
     pub reach: Duration,
-    /// How long a poll waits for more to tell once there is something: gateways that begin at the same time
-    /// are told of each other in one answer.
+    /// How long a poll waits for more news once there is some, so that gateways that begin at the same time
+    /// are told about each other in one answer.
     pub gather: Duration,
 }
 
@@ -82,7 +82,7 @@ impl Default for Limits {
             body: Duration::from_secs(10),
             strangers: 256,
             strangers_per_address: 64,
-            // Some tenth of one of the two threads, on a slow host.
+            // About a tenth of one of the two threads, on a slow host.
             hellos: Rate {
                 in_all: 400,
                 to_one: 64,
@@ -102,9 +102,9 @@ impl Default for Limits {
 pub struct Options {
     /// Its time.
     pub clock: Clock,
-    /// Its bounds.
+    /// The limits on its time and memory.
     pub limits: Limits,
-    /// Where its lines go.
+    /// Where its log lines go.
     pub log: Log,
 }
 
@@ -121,7 +121,7 @@ impl Default for Options {
 /// Why a broker does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
-    /// What it knows cannot be used.
+    /// The broker's state cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
     /// Another broker serves this grid here.
@@ -130,18 +130,18 @@ pub enum BrokerError {
         .0.display()
     )]
     AlreadyRunning(std::path::PathBuf),
-    /// An address, or the commands' socket.
+    /// An address, or the commands' socket, cannot be listened at.
     #[error("listen at {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address or the socket.
         address: String,
         /// What the system said.
         source: io::Error,
     },
-    /// Its own certificate.
+    /// The broker's own certificate cannot be used.
     #[error("the broker's own certificate: {0}")]
     Certificate(String),
-    /// No threads, no descriptors.
+    /// There are no threads, or no descriptors.
     #[error("start the broker's threads: {0}")]
     Threads(io::Error),
 }
@@ -149,7 +149,7 @@ pub enum BrokerError {
 /// What all requests share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// The same as the state's, read without its lock.
+    /// The same as the state's, to be read without the state's lock.
     trust: Trust,
     own: OwnCertificate,
     limits: Limits,
@@ -164,7 +164,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Uses the state where it may wait for the disk.
+    /// Uses the state in a thread that may wait for the disk.
     async fn with_state<T: Send + 'static>(
         self: &Arc<Shared>,
         act: impl FnOnce(&mut State) -> T + Send + 'static,
@@ -180,7 +180,7 @@ impl Shared {
         .await
     }
 
-    /// Logs when the store begins to fail and when that is over.
+    /// Logs when the store begins to fail, and when it works again.
     fn watch_store(&self, before: Option<String>, state: &State) {
         match (before, state.store_trouble()) {
             (None, Some(reason)) => self.log.say(format_args!(
@@ -199,8 +199,8 @@ impl Shared {
         }
     }
 
-    /// Answers the question "from where do you see me?" here. Without it gateways go on, but those that
-    /// nobody can dial do not meet.
+    /// Answers the question "from where do you see me?" at this address. If that is impossible, gateways go
+    /// on, but those that nobody can dial do not meet.
     fn reflect_at(self: &Arc<Shared>, runtime: &Runtime, address: SocketAddr) {
         match runtime.block_on(UdpSocket::bind(address)) {
             Ok(socket) => drop(runtime.spawn(reflect::serve(self.clone(), socket))),
@@ -218,7 +218,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From where gateways of members poll; `None` while the state is in use, since nothing waits for this.
+    /// The addresses from which gateways of members poll; `None` while the state is in use, since nothing
+    /// needs to wait for this.
     fn networks_of_members(&self) -> Option<HashSet<IpAddr>> {
         self.state.try_lock().ok().map(|state| state.networks())
     }
@@ -232,8 +233,8 @@ pub struct Broker {
     socket: std::path::PathBuf,
 }
 
-/// How long a broker that starts waits for a command that has the store, which takes some milliseconds, and
-/// how long a command waits for a broker that starts or stops.
+/// How long a broker that starts waits for a command that holds the store, which does so for some
+/// milliseconds, and how long a command waits for a broker that starts or stops.
 const STORE_BUSY: Duration = Duration::from_secs(5);
 
 fn open_state(config: &BrokerConfig, clock: &Clock) -> Result<State, StateError> {
@@ -254,7 +255,7 @@ impl Broker {
     /// # Errors
     /// See [`BrokerError`].
     pub fn start(config: &BrokerConfig, options: Options) -> Result<Broker, BrokerError> {
-        // Its store would only say that it is in use.
+        // The store's error would only say that it is in use.
         if std::os::unix::net::UnixStream::connect(config.socket()).is_ok() {
             return Err(BrokerError::AlreadyRunning(config.socket()));
         }
@@ -319,7 +320,7 @@ impl Broker {
         &self.addresses
     }
 
-    /// Tells, from another thread, why the broker cannot go on, if that happens.
+    /// Reports, from another thread, why the broker cannot go on, if that happens.
     pub fn when_it_fails(&self, tell: impl FnOnce(String) + Send + 'static) {
         let mut failed = self.shared.failed.subscribe();
         if let Some(runtime) = &self.runtime {
@@ -357,7 +358,7 @@ impl Drop for Broker {
     }
 }
 
-/// Every address of a host without IPv6 is an IPv4 address.
+/// On a host without IPv6, an unspecified IPv6 address becomes the IPv4 one.
 async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     match TcpListener::bind(address).await {
         Err(error)

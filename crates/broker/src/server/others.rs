@@ -13,14 +13,15 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Longest time until a revocation comes from a broker that cannot dial this one.
+/// The longest time after which a revocation arrives from a broker that cannot dial this one.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// First and longest pause after a failure: it doubles each time. A broker is seldom away, and there are few.
+/// First and longest pause after a failure: it doubles each time. Brokers are seldom away, and there are few
+/// of them.
 const AGAIN: Duration = Duration::from_millis(500);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(5);
 
-/// Requests of one exchange, of a thousand records each; a broker that always has more is asked again after a
+/// Requests in one exchange, of a thousand records each; a broker that always has more is asked again after a
 /// pause.
 const MAX_REQUESTS: usize = 64;
 

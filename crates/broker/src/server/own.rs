@@ -1,4 +1,4 @@
-//! The broker's own certificate: it holds the authority's key, so it makes itself the next one.
+//! The broker's own certificate: the broker holds the authority's key, so it issues the next one itself.
 
 use super::Shared;
 use crate::authority::{Authority, AuthorityError, new_key};
@@ -44,7 +44,7 @@ pub(crate) enum OwnError {
 }
 
 impl OwnCertificate {
-    /// Opens the one in the directory, or makes a new one if none there is good for a while.
+    /// Reads the certificate in the directory, or makes a new one if that is missing or soon due for renewal.
     pub(super) fn open(directory: &Path, state: &State) -> Result<OwnCertificate, OwnError> {
         let there = read(directory, &state.authority, &state.trust);
         let credentials = match there {
@@ -93,7 +93,7 @@ impl Present {
     }
 }
 
-/// Makes the next certificate when the present one is old; connections that are up keep theirs.
+/// Makes the next certificate when the present one is old; existing connections keep theirs.
 pub(super) async fn keep_fresh(shared: Arc<Shared>) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
@@ -110,12 +110,12 @@ pub(super) async fn keep_fresh(shared: Arc<Shared>) {
     }
 }
 
-/// Makes a key and a certificate, in their files.
+/// Makes a key and a certificate, and writes their files.
 pub(crate) fn make(directory: &Path, authority: &Authority, now: u64) -> Result<Credentials, OwnError> {
     let (key, request) = new_key()?;
     let issued = authority.certify(&request, &Identity::broker(authority.grid()), now, 0)?;
-    // The certificate goes first: one without its key is made anew at the next start, as is one of another
-    // key.
+    // If this process is killed between the two, they do not fit each other, and both are made anew at the
+    // next start.
     files::replace(&directory.join(CERTIFICATE_FILE), issued.pem.as_bytes(), 0o644)?;
     files::replace(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
     Ok(Credentials::from_pem(

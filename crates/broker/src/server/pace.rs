@@ -1,5 +1,5 @@
-//! Counts what strangers and members use of something in a period, so that a flood costs the host little and
-//! members nothing.
+//! Counts how much of something strangers and members use in a period, so that a flood costs the host little,
+//! and the members nothing.
 
 use causeway_service::admission::network_of;
 use std::collections::{HashMap, HashSet};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// How much may be used in a period.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
-    /// For all strangers together, and as much for all members together.
+    /// The rate for all strangers together, and for all members together.
     pub in_all: u32,
-    /// For one address (in IPv6: one network of 64 bits), behind which there may be several sites.
+    /// The rate for one address (in IPv6: one network of 64 bits), behind which there may be several sites.
     pub to_one: u32,
     /// The period.
     pub every: Duration,
@@ -23,9 +23,9 @@ pub(super) struct Pace {
     began: Instant,
     strangers: u32,
     members_part: u32,
-    /// What each network used. What may be used in all bounds its length.
+    /// What each network has used. What may be used in all bounds its length.
     each: HashMap<IpAddr, u32>,
-    /// From where gateways of members poll.
+    /// The addresses from which gateways of members poll.
     members: HashSet<IpAddr>,
 }
 
@@ -54,17 +54,17 @@ impl Pace {
         is_over
     }
 
-    /// When the period ends.
+    /// The time at which the period ends.
     pub(super) fn ends(&self) -> Instant {
         self.began + self.rate.every
     }
 
-    /// Learns from which networks members poll.
+    /// Takes the addresses from which members poll.
     pub(super) fn know(&mut self, members: HashSet<IpAddr>) {
         self.members = members;
     }
 
-    /// Whether one more is allowed for this address; it is counted.
+    /// Whether this address may have one more, which is then counted.
     pub(super) fn admits(&mut self, from: IpAddr) -> bool {
         let network = network_of(from);
         let all = match self.members.contains(&network) {

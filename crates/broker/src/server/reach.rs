@@ -1,8 +1,8 @@
-//! Dials a gateway back: can it be reached where it says?
+//! Dials a gateway back: can it be reached at the addresses that it announces?
 //!
-//! A gateway names addresses of its own record only, at most four, ports above 1023, and learns no more than
-//! whether a connection came up. So the broker is no scanner of other people's networks; which of its own
-//! networks a member could ask about is written in docs/broker.md.
+//! A gateway names only addresses of its own record, at most four, with ports above 1023, and learns no more
+//! than whether a connection came up. So the broker cannot be used to scan other people's networks;
+//! docs/broker.md says which of the broker's own networks a member could ask about.
 
 use super::Shared;
 use crate::api::{ErrorKind, Reached};
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// First port that no root owns.
+/// The first port for which no root is needed.
 const FIRST_PORT: u16 = 1024;
 
 pub(super) fn check(asked: &[SocketAddr], declared: &[SocketAddr], local: bool) -> Result<(), Refusal> {
@@ -51,8 +51,8 @@ pub(super) async fn dial(shared: &std::sync::Arc<Shared>, addresses: Vec<SocketA
             let end = Instant::now() + shared.limits.reach;
             let reason = match timeout_at(end, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => None,
-                // Whether a host refused, or there is none, is no member's business, nor how soon that was
-                // known.
+                // Whether a host refused or does not exist, and how soon that was known, is not for members
+                // to learn.
                 Ok(Err(_)) | Err(_) => {
                     sleep_until(end).await;
                     let within = shared.limits.reach.as_secs_f32();

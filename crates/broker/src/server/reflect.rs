@@ -1,5 +1,5 @@
-//! Answers from which address a question came (`crate::reflection`): over UDP, at the port where the broker
-//! listens for TCP, and there too.
+//! Answers from which address a question came (`crate::reflection`): over UDP, at the port at which the
+//! broker listens for TCP, and over TCP at the same port.
 
 use super::Shared;
 use super::pace::{Pace, Rate};
@@ -12,20 +12,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-/// The most answers in a second; several sites behind one address ask a few times in a minute.
+/// The most answers in a second; several sites behind one address together ask a few times a minute.
 const ANSWERS: Rate = Rate {
     in_all: 2000,
     to_one: 32,
     every: Duration::from_secs(1),
 };
 
-/// How long it waits after an error of the socket.
+/// How long the reflector waits after an error of the socket.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
     let mut stopping = shared.stopping.subscribe();
     let mut pace = Pace::new(ANSWERS, Instant::now());
-    // One byte more than a question: a longer datagram is none.
+    // One byte more than a question has: a longer datagram is not a question.
     let mut space = [0; reflection::BYTES + 1];
     loop {
         let received = tokio::select! {
@@ -41,7 +41,7 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
                 }
                 answer(&socket, &space[..count], from, &mut pace);
             }
-            // Such as a refusal by a host that was answered.
+            // For example, a host that was answered has refused the datagram.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => {
                 shared.log.refuse("reflection", "a datagram", &error);
@@ -52,7 +52,7 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
 }
 
 /// Serves a connection that begins with a question instead of TLS. It stays open until the other side has met
-/// its peer: its NAT keeps the port meanwhile.
+/// its peer, so that the NAT keeps the port.
 pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAddr) {
     let answered = async {
         let mut question = [0; reflection::BYTES];
@@ -61,7 +61,7 @@ pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAdd
         socket.write_all(&reflection::answer(id, from)).await
     };
     match timeout(shared.limits.handshake, answered).await {
-        // Any further byte ends it.
+        // Any further byte ends the connection.
         Ok(Ok(())) => drop(timeout(shared.limits.stranger_life, socket.read(&mut [0])).await),
         Ok(Err(error)) => shared.log.refuse("reflection", from.ip(), error),
         Err(_) => shared
@@ -74,7 +74,7 @@ fn answer(socket: &UdpSocket, datagram: &[u8], from: SocketAddr, pace: &mut Pace
     if let Some(id) = reflection::asked(datagram)
         && pace.admits(from.ip())
     {
-        // What the kernel does not take is as good as lost on the way: the other side asks again.
+        // What the kernel does not accept counts as lost on the way: the other side asks again.
         let _ = socket.try_send_to(&reflection::answer(id, from), from);
     }
 }

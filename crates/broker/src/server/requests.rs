@@ -49,7 +49,7 @@ async fn answer<T: IntoResponse>(
     }
 }
 
-/// Does something as a site, if the caller is one and may speak.
+/// Acts for a site, if the caller is one and may speak.
 async fn as_site<T: Send + 'static>(
     shared: &Arc<Shared>,
     caller: &Caller,
@@ -58,7 +58,7 @@ async fn as_site<T: Send + 'static>(
     as_site_by(site_of, shared, caller, act).await
 }
 
-/// The same for a caller that passes another check.
+/// The same, with another check of the caller.
 async fn as_site_by<T: Send + 'static>(
     judge: fn(Option<&Certified>, &State) -> Result<String, Refusal>,
     shared: &Arc<Shared>,
@@ -228,7 +228,7 @@ async fn sync(shared: AppState, caller: Extension<Caller>, content: Body) -> Res
     .await
 }
 
-/// Waits until there is something to tell.
+/// Waits until there is something to report.
 async fn poll(
     shared: &Arc<Shared>,
     caller: &Caller,

@@ -1,8 +1,9 @@
-//! Keeps the list of connections, and chooses the one that ends when there are too many.
+//! Keeps the list of connections, and chooses the one to end when there are too many.
 //!
-//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
-//! out the other. When a room is full, its oldest connection ends: an honest caller is through in a moment or
-//! comes back, and a flood ends itself. Among strangers, `causeway_service::admission` decides which.
+//! Strangers (no certificate shown yet) and each site have their own room, so that many callers of one kind
+//! cannot keep out the other. When a room is full, its oldest connection ends: an honest caller needs it only
+//! for a moment or comes back, and a flood ends its own connections. Among strangers,
+//! `causeway_service::admission` decides which.
 
 use super::Limits;
 use causeway_service::Admission;
@@ -12,13 +13,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// The most connections that have to go and have not closed their files yet; with more, no new one is
-/// accepted. On a busy host tasks may end much later than new connections come.
+/// The most connections that were told to end and have not closed their files yet; beyond that, no new one is
+/// accepted. On a busy host, tasks may end much later than new connections arrive.
 const LEAVING: usize = 64;
 
 pub(super) struct Slots {
     inner: Arc<Mutex<Inner>>,
-    /// Files open: of those who are present and of those who are about to go.
+    /// Open files: those of the present connections, and of those that are about to end.
     open: watch::Sender<Open>,
     strangers: usize,
     strangers_per_address: usize,
@@ -55,7 +56,7 @@ pub(super) struct Slot {
     open: watch::Sender<Open>,
 }
 
-/// Why somebody else had to go.
+/// Which connection had to end for another, and why.
 pub(super) struct Displaced {
     pub(super) address: IpAddr,
     pub(super) kind: &'static str,
@@ -79,8 +80,8 @@ impl Slots {
         }
     }
 
-    /// A slot for a new connection; `None` if members hold all slots, because no member is sent away for a
-    /// stranger.
+    /// A slot for a new connection; `None` if members hold all slots, because no member's connection is ended
+    /// for a stranger's.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Slot>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let network = network_of(address);
@@ -125,7 +126,7 @@ impl Slots {
         (Some(slot), displaced)
     }
 
-    /// Notes that a connection is a site's.
+    /// Notes that a connection belongs to a site.
     pub(super) fn recognise(&self, slot: &Slot, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
         let connections = inner
@@ -149,7 +150,7 @@ impl Slots {
         displaced
     }
 
-    /// Waits until few of those that have to go are still there.
+    /// Waits until only few of the connections that were told to end are left.
     pub(super) async fn departures(&self) {
         let _ = self
             .open
@@ -173,7 +174,7 @@ impl Inner {
         }
     }
 
-    /// Makes one connection end: more than `most` of its kind are there.
+    /// Makes one connection end, because there are more than `most` of its kind.
     fn end(&mut self, oldest: u64, most: usize, kind: &'static str) -> Option<Displaced> {
         let present = self.remove(oldest)?;
         self.leaving += 1;
@@ -197,7 +198,7 @@ impl Inner {
 }
 
 impl Slot {
-    /// Waits until this connection has to go.
+    /// Waits until this connection is told to end.
     pub(super) async fn displaced(&self) {
         self.leave.notified().await;
     }
@@ -207,7 +208,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
         if inner.remove(self.number).is_none() {
-            // It had to go.
+            // This connection was told to end.
             inner.leaving -= 1;
         }
         self.open.send_replace(inner.open());

@@ -5,17 +5,17 @@ use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, Relay
 use crate::store::{self, Change};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Jobs of one site at a time. More is a gateway that forgets to end them.
+/// Most jobs of one site at a time. A gateway that has more forgets to end them.
 const MAX_JOBS: usize = 1000;
 
-/// The most sites that one site's jobs name together: a thousand jobs over sixteen sites, or sixteen over a
-/// thousand. Without this bound one site could make the broker keep 64 MB, and others read them.
+/// The most sites that all jobs of one site name together: a thousand jobs over sixteen sites, or sixteen
+/// over a thousand. Without this bound, one site could make the broker keep 64 MB and others read them.
 const MAX_NAMED: usize = 16_384;
 
-/// Bytes of others' jobs in one answer, as JSON. A gateway reads eight megabytes.
+/// Most bytes of others' jobs in one answer, as JSON. A gateway reads eight megabytes.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// A relay that has been silent for three questions is not offered.
+/// How long a relay may be silent before it is no longer offered: for three polls.
 const RELAY_SILENCE_SECONDS: u64 = 90;
 
 /// The jobs that run, by number and by the site that began them.
@@ -60,7 +60,7 @@ impl Register {
 }
 
 impl State {
-    /// Notes a job's beginning or end, and returns which run.
+    /// Notes the beginning or end of a job, and returns the jobs that run.
     pub(crate) fn jobs(&mut self, site: &str, asked: JobsRequest) -> Result<JobsAnswer, Refusal> {
         let others = matches!(asked, JobsRequest::List {});
         match asked {
@@ -84,7 +84,7 @@ impl State {
         })
     }
 
-    /// This site's jobs and, in the order of their beginning, as many of the others' as an answer has room
+    /// This site's jobs and, in the order in which they began, as many of the others' as an answer has room
     /// for.
     pub(super) fn running(&self, mut jobs: Vec<Job>, own: &str) -> JobsAnswer {
         let mut others: Vec<&Job> = self.jobs.jobs.values().filter(|job| job.from != own).collect();
@@ -113,7 +113,7 @@ impl State {
             let message = format!("job {} is of site {}", job.id, other.from);
             return Err(Refusal::new(ErrorKind::NotYours, message));
         }
-        // Names of sites that are none say nothing to anybody.
+        // Names that no site has are useless to everybody.
         let mut said = HashSet::new();
         job.sites
             .retain(|name| self.members.site(name).is_some() && said.insert(name.clone()));
@@ -141,7 +141,7 @@ impl State {
         Ok(())
     }
 
-    /// The change on the disk that removes the jobs of a gateway which began anew or is gone.
+    /// The change on disk that removes the jobs of a gateway that has started anew or is gone.
     pub(super) fn without_jobs_of(&self, site: &str, except: Option<&str>) -> Change {
         let over = self.jobs.of(site).filter(|job| is_over(job, except));
         over.fold(Change::default(), |change, job| {

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 
-/// The most tokens that are kept, and how long after their end. During that time the answer to a late token
-/// is that it is late, not forged.
+/// The most tokens that are kept, and for how long after their end. During that time, somebody who uses such
+/// a token is told that it is late, not that it is forged.
 const MAX_TOKENS: usize = 10_000;
 const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 
-/// Longest life of a token: it lies in mails and histories of shells meanwhile.
+/// The longest life of a token: during it, the token lies in mails and shell histories.
 pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 
 /// What the store keeps of a token.
@@ -29,13 +29,13 @@ pub(super) struct TokenRecord {
     pub(super) site: String,
     pub(super) expires: u64,
     pub(super) used: Option<Used>,
-    /// The token was taken back.
+    /// Whether the token was taken back.
     pub(super) void: bool,
-    /// Ranges that the site may have once it has joined with this token. Without any it may have ranges that
-    /// nobody has on the Internet.
+    /// Ranges that the site may have once it has joined with this token. If there are none, it may have
+    /// ranges that nobody has on the Internet.
     #[serde(default)]
     pub(super) subnets: Vec<Subnet>,
-    /// What it admits, where the grid has several brokers.
+    /// What it admits, if the grid has several brokers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) admission: Option<Admission>,
 }
@@ -57,7 +57,7 @@ impl TokenRecord {
 }
 
 impl State {
-    /// Makes a token with which `site` may join. Its addresses must lie in these ranges, where any are named.
+    /// Makes a token with which `site` may join. If ranges are given, its addresses must lie in them.
     pub(crate) fn create_token(
         &mut self,
         site: &str,
@@ -150,8 +150,8 @@ impl State {
         };
         self.keep_joined(hash, token, record.as_ref())?;
         let mut answer = self.certificate_answer(issued);
-        // The first that the site's gateway knows of the other brokers; and its own record, which it gives to
-        // them even if this broker dies now.
+        // The site's gateway first learns of the other brokers from these; and its own record is among them,
+        // which it passes on even if this broker dies now.
         if self.number().is_some() {
             answer.records = self
                 .trust
@@ -161,14 +161,14 @@ impl State {
         Ok(answer)
     }
 
-    /// The certificate for a token, and the record of it where the grid has several brokers.
+    /// The certificate for a token, and the record of it if the grid has several brokers.
     fn issue_for(
         &self,
         token: &TokenRecord,
         asked: &EnrolRequest,
         now: u64,
     ) -> Result<(Issued, Option<SignedRecord>), Refusal> {
-        // One from when the grid had one broker says nothing of it.
+        // A token from the time of one broker contains no admission.
         let kept = token.admission.clone();
         let admission = kept.or_else(|| self.admission_of(&token.site, &secret_of(&asked.secret), now));
         let Some(admission) = admission else {
@@ -199,7 +199,7 @@ impl State {
 
     fn certify(&self, request: &str, site: &str) -> Result<Issued, Refusal> {
         let identity = Identity::site(self.authority.grid(), site);
-        // Else it would be void from its beginning.
+        // Otherwise it would be void from its beginning.
         let begins = self
             .trust
             .revocations()
@@ -219,7 +219,7 @@ impl State {
         }
     }
 
-    /// Notes that a token is used: from now on the site may have what it grants.
+    /// Notes that a token was used: from now on the site may have the ranges that it grants.
     fn keep_joined(
         &mut self,
         hash: String,
@@ -245,7 +245,7 @@ impl State {
         Ok(())
     }
 
-    /// Hashes of tokens that are to be void and are not yet.
+    /// Hashes of these tokens, those that are void already left out.
     pub(super) fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
         let meant = self
             .tokens
@@ -275,7 +275,7 @@ impl State {
     }
 }
 
-/// The site for which a certificate speaks, if it may now.
+/// The site for which a certificate speaks, if the certificate is valid now.
 pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
     site_by(certified, |certified| state.trust.standing(certified))
 }
@@ -311,12 +311,12 @@ pub(super) fn not_issued(error: AuthorityError) -> Refusal {
     }
 }
 
-/// Hash of a secret in hexadecimal, as tokens are found by it.
+/// The hash, in hexadecimal, under which a token with this secret is kept.
 fn secret_hash(secret: &str) -> String {
     JoinToken::hash(&secret_of(secret))
 }
 
-/// A secret that was checked to be hexadecimal.
+/// Decodes a secret, which was checked to be hexadecimal.
 fn secret_of(secret: &str) -> [u8; 32] {
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
     let mut bytes = [0; 32];
@@ -326,7 +326,7 @@ fn secret_of(secret: &str) -> [u8; 32] {
     bytes
 }
 
-/// Whether a token may be used, or was by this very request.
+/// Whether a token may be used, or was used by this very request.
 fn check_token(token: &TokenRecord, request: &str, now: u64) -> Result<(), Refusal> {
     let new = format!(
         "; ask for a new one ('causeway grid token --site {}')",

@@ -17,15 +17,15 @@ pub struct Listing {
     pub sites: Vec<ListedSite>,
     /// Tokens that may still be used.
     pub tokens: Vec<ListedToken>,
-    /// Jobs that run, in the order of their beginning; none from a broker that does not say.
+    /// Jobs that run, in the order in which they began; empty from a broker that does not report them.
     #[serde(default)]
     pub jobs: Vec<Job>,
-    /// Jobs that run, and for which there was no room.
+    /// Number of running jobs for which there was no room.
     #[serde(default)]
     pub jobs_left_out: usize,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
-    /// All brokers, where the grid has several.
+    /// All brokers, if the grid has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brokers: Vec<ListedBroker>,
 }
@@ -35,14 +35,14 @@ pub struct Listing {
 pub struct ListedBroker {
     /// Its number.
     pub number: u8,
-    /// Where it is found.
+    /// Where it is found, `HOST:PORT`.
     pub public: Vec<String>,
     /// Whether it serves.
     pub standing: Standing,
-    /// Whether it is the one that answers.
+    /// Whether it is the broker that answers.
     pub is_own: bool,
-    /// When records were last exchanged with it, in seconds since 1970; `None` if never since this broker's
-    /// start.
+    /// When records were last exchanged with it, in seconds since 1970; `None` if never since this broker
+    /// started.
     #[serde(default)]
     pub met: Option<u64>,
     /// Why the last exchange failed, if it did.
@@ -57,23 +57,23 @@ pub struct ListedSite {
     pub site: String,
     /// Its subnets.
     pub subnets: Vec<String>,
-    /// The virtual ranges by which the grid knows them, if it does.
+    /// The virtual ranges by which the grid knows them, if it has any.
     #[serde(default)]
     pub virtual_subnets: Vec<String>,
-    /// The ranges in which its subnets have to lie, if the administrator has named any.
+    /// The ranges that must contain its subnets, if the administrator has named any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
     /// How many nodes it has.
     pub nodes: usize,
-    /// Where it speaks from.
+    /// The address that it speaks from.
     pub observed: Option<SocketAddr>,
-    /// When it last spoke, in seconds since 1970; 0 when it never did.
+    /// When it last spoke, in seconds since 1970; 0 if it never did.
     pub last_seen: u64,
     /// Its certificate's serial number.
     pub serial: String,
-    /// Its gateway's program.
+    /// The version of its gateway's program.
     pub version: String,
-    /// Since when its certificates are void, where they are.
+    /// The time up to which its certificates are void, if any are.
     pub revoked: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct ListedToken {
 }
 
 impl State {
-    /// Refuses the name of an unknown site, which is a slip of the pen.
+    /// Refuses the name of an unknown site, which is probably mistyped.
     pub(crate) fn must_know(&self, site: &str) -> Result<(), Refusal> {
         let is_known = self.members.site(site).is_some()
             || self.trust.revocations().now().before(site).is_some()
@@ -110,7 +110,7 @@ impl State {
         ))
     }
 
-    /// Sites that have joined, and whose gateways have never been heard.
+    /// Sites that have joined, but whose gateways have never been heard.
     fn unheard(&self) -> Vec<ListedSite> {
         let revocations = self.trust.revocations().now();
         let joined = self

@@ -7,27 +7,27 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// The most messages of one sender that wait for one site. Two gateways need a handful to agree on a meeting
-/// over UDP and TCP at once. No sender's messages take another sender's slots.
+/// The most messages of one sender that wait for one site. Two gateways need a handful to agree on how to
+/// meet over UDP and TCP at once. No sender's messages take another sender's slots.
 const MAX_WAITING: usize = 16;
 
 /// The most bytes of one sender's messages that wait: a few hundred for each of a thousand sites.
 const MAX_SENDER_BYTES: usize = 512 * 1024;
 
-/// A message nobody fetched by then is useless: what it agrees on is a matter of seconds.
+/// A message that nobody has fetched after this time is useless: what it is about is a matter of seconds.
 const LIFE_SECONDS: u64 = 30;
 
-/// Messages in one answer, in bytes; the rest comes with the next one.
+/// Most bytes of messages in one answer; the rest comes with the next one.
 const ANSWER_BYTES: usize = 256 * 1024;
 
-/// What a message takes beside its text, about.
+/// About what a message takes besides its text.
 const OVERHEAD_BYTES: usize = 128;
 
 #[derive(Default)]
 pub(super) struct Mail {
     boxes: HashMap<String, Letterbox>,
-    /// When the oldest letters of a box expire, in this order: entries for letters that were fetched stay
-    /// till then.
+    /// When the oldest letters of each box expire, in this order; entries for letters that were fetched stay
+    /// until then.
     expiries: VecDeque<(u64, String)>,
     /// Bytes of each sender's messages that wait.
     sent: HashMap<String, usize>,
@@ -36,15 +36,15 @@ pub(super) struct Mail {
 
 #[derive(Default)]
 struct Letterbox {
-    /// When each expires; their numbers rise.
+    /// The messages that wait, each with the time when it expires; their numbers rise.
     waiting: VecDeque<(u64, Message)>,
-    /// How many there are of each sender.
+    /// How many there are from each sender.
     senders: HashMap<String, usize>,
     bell: Arc<Notify>,
 }
 
 impl Letterbox {
-    /// Removes the oldest if `goes` tells so; returns its sender and size.
+    /// Removes the oldest message if `goes` says so; returns its sender and size.
     fn drop_first(&mut self, goes: impl FnOnce(u64, &Message) -> bool) -> Option<(String, usize)> {
         let (expires, message) = self.waiting.front()?;
         if !goes(*expires, message) {
@@ -66,7 +66,7 @@ impl Letterbox {
 }
 
 impl Mail {
-    /// Numbers begin with the time, so that they rise over restarts too.
+    /// Numbers begin with the time, so that they also rise over restarts.
     pub(super) fn new(now: u64) -> Mail {
         Mail {
             next: now << 20,
@@ -87,8 +87,8 @@ impl Mail {
         }
     }
 
-    /// Returns the messages that wait for a site after message `until`, which has arrived there, as many as
-    /// fit in an answer.
+    /// Returns the messages that wait for a site after message `until`, the last one that has arrived there,
+    /// as many as fit into an answer.
     pub(super) fn fetch(&mut self, site: &str, until: u64, now: u64) -> Vec<Message> {
         self.drop_from(site, |expires, message| expires <= now || message.number <= until);
         let mut left = ANSWER_BYTES;
@@ -179,7 +179,7 @@ fn size(message: &Message) -> usize {
 }
 
 impl State {
-    /// Puts a message of a site that is seen at this address into another site's box.
+    /// Puts a message from a site, seen at this address, into another site's box.
     pub(crate) fn send(&mut self, from: (&str, IpAddr), asked: &SendRequest) -> Result<(), Refusal> {
         if self.members.site(&asked.to).is_none() {
             let message = format!("there is no site {} in grid {}", asked.to, self.authority.grid());

@@ -1,9 +1,9 @@
 //! The broker's state, and the change that each request makes to it. No sockets; the disk through [`Store`],
 //! the time through a clock.
 //!
-//! One lock holds all of it, and what must not be forgotten is on the disk before it is released: answers
-//! never tell of what a crash could undo. A thousand gateways that ask every half minute are forty requests a
-//! second.
+//! One lock protects all of it, and what must not be forgotten is on disk before the lock is released:
+//! answers never mention anything that a crash could undo. A thousand gateways that each ask every half
+//! minute make forty requests a second.
 
 mod jobs;
 pub(crate) mod joining;
@@ -44,7 +44,7 @@ const ANCESTORS: &str = "ancestors";
 pub(crate) struct State {
     pub(crate) authority: Authority,
     pub(crate) trust: Trust,
-    /// Where sites find the broker; goes into tokens.
+    /// Where sites find the broker; part of every token.
     public: Vec<String>,
     store: Store,
     clock: Clock,
@@ -55,47 +55,47 @@ pub(crate) struct State {
     grants: HashMap<String, Vec<Subnet>>,
     jobs: Register,
     presence: HashMap<String, Presence>,
-    /// How much news each site may still make.
+    /// How much news each site may still announce.
     budgets: HashMap<String, Budget>,
     mail: Mail,
-    /// Hashes of lists of revocations that the present one holds all of; the newest last.
+    /// Hashes of earlier lists of revocations that the present one contains in full; the newest last.
     ancestors: Vec<String>,
-    /// A random number of this start. Revisions of another start mean nothing, even after an old copy of the
-    /// store was put back.
+    /// A random number, new at each start. Revisions from another start mean nothing, even after an old copy
+    /// of the store was put back.
     history: String,
-    /// When it was last written when sites had spoken.
+    /// When the store was last told when sites have spoken.
     seen_kept: u64,
-    /// Rises with whatever concerns every gateway: members and revocations.
+    /// Rises with every change that concerns all gateways: to members or revocations.
     news: watch::Sender<u64>,
     /// How long after its end a certificate may be renewed.
     renewal_grace_seconds: u64,
-    /// What it knows together with other brokers; `None` in a grid of one.
+    /// What it knows together with other brokers; `None` in a grid of one broker.
     several: Option<Several>,
-    /// When records were last exchanged with each other broker, and why that failed since, if it did.
+    /// When records were last exchanged with each other broker, and why that has failed since, if it did.
     meetings: HashMap<u8, (Option<u64>, Option<String>)>,
 }
 
 /// Why a broker's state cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The authority's files.
+    /// The authority's files cannot be used.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// The database.
+    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The authority's certificate.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// What was read back does not hold.
+    /// What was read back is damaged.
     #[error("{0}")]
     Damaged(String),
-    /// No random numbers.
+    /// The system provides no random numbers.
     #[error("random numbers: {0}")]
     Random(std::io::Error),
 }
 
-/// A request's refusal: what kind, and one sentence.
+/// The refusal of a request: its kind, and one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Refusal {
@@ -140,7 +140,7 @@ impl From<TrustError> for Refusal {
 }
 
 impl State {
-    /// Reads what is there.
+    /// Reads the present state.
     pub(crate) fn open(config: &BrokerConfig, clock: Clock) -> Result<State, StateError> {
         let authority =
             Authority::load(&config.grid, &config.directory)?.with_life(config.certificate_life_seconds);
@@ -183,7 +183,7 @@ impl State {
         })
     }
 
-    /// Wakes whoever waits for news of the members and revocations.
+    /// Wakes everybody who waits for news of members and revocations.
     fn stir(&self) {
         self.news.send_modify(|count| *count += 1);
     }
@@ -206,7 +206,7 @@ impl State {
         *trouble = failed;
     }
 
-    /// Returns a watch that rises with whatever concerns every gateway and every other broker.
+    /// Returns a watch that rises with every change that concerns all gateways and other brokers.
     pub(crate) fn news(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
@@ -216,7 +216,7 @@ impl State {
         self.store.trouble().map(str::to_owned)
     }
 
-    /// Returns the reason why this broker can never write again, if that is so.
+    /// Returns the reason why this broker can never write again, if there is one.
     pub(crate) fn store_lost(&self) -> Option<&str> {
         self.store.lost()
     }

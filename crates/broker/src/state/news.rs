@@ -1,19 +1,20 @@
-//! How much news a site may make: all other sites are told of each change of its record.
+//! Bounds how much news a site may make, because all other sites are told of each change of its record.
 
-/// Bytes of records that a site may announce at once: four times the largest one.
+/// Bytes of records that a site may announce at once, as `Member::bytes` estimates them. The largest record
+/// comes to 2 MiB by that estimate: this is four times as much.
 const MOST: u64 = 8 * 1024 * 1024;
 
-/// How fast that refills, in bytes a second: by the largest one every eighth second.
+/// How fast that refills, in bytes a second: in eight seconds by the largest record.
 const A_SECOND: u64 = 256 * 1024;
 
-/// Even the smallest change is written to the disk, and wakes everybody.
+/// The least cost: even the smallest change is written to the disk, and wakes everybody.
 const LEAST: u64 = 16 * 1024;
 
-/// Keeps what is left to a site.
+/// How much a site may still announce.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u64,
-    /// When that was, in seconds since 1970.
+    /// When that number was computed, in seconds since 1970.
     at: u64,
 }
 
@@ -22,12 +23,12 @@ impl Budget {
         Budget { left: MOST, at: now }
     }
 
-    /// Takes what a record of `bytes` bytes costs.
+    /// Takes the cost of a record of `bytes` bytes.
     ///
     /// # Errors
-    /// The seconds until there is enough.
+    /// There is not enough; the error is the number of seconds until there is.
     pub(super) fn take(&mut self, bytes: usize, now: u64) -> Result<(), u64> {
-        // A clock that was set back takes nothing away.
+        // If the clock was set back, nothing is added.
         let since = now.saturating_sub(self.at);
         (self.left, self.at) = (
             self.left.saturating_add(since.saturating_mul(A_SECOND)).min(MOST),

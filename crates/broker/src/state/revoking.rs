@@ -1,4 +1,4 @@
-//! Revocations: which sites are put out, and what is forgotten of them.
+//! Revocations: which sites are put out, and what is then forgotten about them.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State, internal};
 use crate::api::{ErrorKind, Member};
@@ -34,8 +34,8 @@ impl State {
         Ok(self.trust.revocations().now().counter())
     }
 
-    /// The latest beginning that a certificate of this site may have. Certificates begin earlier than they
-    /// are made, but the clock may have been ahead then.
+    /// The latest beginning that a certificate of this site may have. A certificate begins before it is made,
+    /// but the clock may have been ahead at the time.
     pub(super) fn last_beginning(&self, site: &str) -> u64 {
         let joined = self.tokens.values().filter(|token| token.site == site);
         let joined = joined.filter_map(|token| token.used_at()).max().unwrap_or(0);
@@ -46,7 +46,8 @@ impl State {
             .max(begun)
     }
 
-    /// Takes revocations that a gateway knows and this broker lost with its disk; true when there were any.
+    /// Takes revocations that a gateway knows and that this broker lost with its disk; true if there were
+    /// any.
     pub(crate) fn merge_revocations(&mut self, signed: &SignedRevocations) -> Result<bool, Refusal> {
         let theirs = RevocationSet::verify(signed, self.authority.grid(), self.authority.certificate())
             .map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
@@ -60,7 +61,8 @@ impl State {
         let merged = if mine_are_theirs && theirs.counter() > own.counter() {
             Some(theirs.clone())
         } else if self.number().is_some() {
-            // The list ended with the time of one broker: only the grid's authority could sign a longer one.
+            // The list is closed since the time of one broker: only the grid's authority could sign a longer
+            // one.
             (theirs.counter() > own.counter()).then(|| theirs.clone())
         } else {
             let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
@@ -69,21 +71,21 @@ impl State {
         };
         let mut ancestors = self.ancestors.clone();
         ancestors.push(theirs.digest());
-        // An old store may hold tokens that were used since.
+        // An old copy of the store may contain tokens that were used since.
         let void = self.tokens_of(|token| token.used.is_none());
         self.keep_revocations(merged, ancestors, &void)?;
         Ok(true)
     }
 
-    /// Whether the present list holds all of the list with this digest.
+    /// Whether the present list contains all of the list with this digest.
     pub(super) fn knows_revocations(&self, digest: &str) -> bool {
         digest.is_empty()
             || self.trust.revocations().now().digest() == digest
             || self.ancestors.iter().any(|known| known == digest)
     }
 
-    /// Removes the sites on the list, if it is new, and voids tokens: does all of it, or nothing if the disk
-    /// refuses it.
+    /// Removes the sites on the list, if it is new, and voids tokens: either all of it happens or, if the
+    /// disk refuses it, nothing.
     fn keep_revocations(
         &mut self,
         set: Option<RevocationSet>,
@@ -134,7 +136,7 @@ impl State {
         }
     }
 
-    /// What the disk forgets of sites that are out.
+    /// The change that removes sites that are out from the disk.
     pub(super) fn without_sites(&self, out: &[String]) -> Change {
         out.iter().fold(Change::default(), |change, site| {
             change
@@ -145,7 +147,7 @@ impl State {
         })
     }
 
-    /// What the memory forgets of them.
+    /// Removes these sites from memory.
     pub(super) fn forget_sites(&mut self, out: &[String]) {
         for site in out {
             self.members.remove(site);

@@ -1,4 +1,5 @@
-//! What a broker knows together with others: see [`crate::records`]. A grid of one broker has none of this.
+//! What a broker knows together with others: see [`crate::records`]. A broker that is its grid's only one has
+//! none of this.
 //!
 //! Records are on the disk before anybody is told of them, here as everywhere in the state.
 
@@ -19,11 +20,11 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The records of the authority, beside the broker's configuration: what it knows of the others before it has
-/// met one.
+/// The file with the authority's records, beside the broker's configuration: what it knows about the others
+/// before it has met one.
 pub(crate) const RECORDS_FILE: &str = "records.json";
 
-/// A broker of several.
+/// A broker in a grid of several.
 pub(crate) struct Several {
     /// This broker's own number.
     pub(crate) number: u8,
@@ -38,7 +39,7 @@ pub(crate) fn read_file(directory: &Path) -> Result<Vec<SignedRecord>, StateErro
 }
 
 impl Several {
-    /// Reads what there is, where the directory is one of several brokers.
+    /// Reads the present state, if the directory belongs to one of several brokers.
     pub(super) fn open(
         config: &BrokerConfig,
         authority: &Authority,
@@ -55,7 +56,7 @@ impl Several {
                 .map(|(_, record)| record),
         );
         let mut records = Records::default();
-        // Brokers first: signers have to be known.
+        // Brokers first, because signers have to be known.
         for by_authority in [true, false] {
             for record in all
                 .iter()
@@ -80,12 +81,12 @@ impl Several {
 }
 
 impl State {
-    /// This broker's number, where the grid has several.
+    /// This broker's number, if the grid has several.
     pub(crate) fn number(&self) -> Option<u8> {
         self.several.as_ref().map(|several| several.number)
     }
 
-    /// This broker's own record, where the grid has several.
+    /// This broker's own record, if the grid has several.
     pub(crate) fn own_record(&self) -> Option<BrokerRecord> {
         let number = self.number()?;
         self.trust.with_records(|records| records.broker(number).cloned())
@@ -106,7 +107,7 @@ impl State {
         ))
     }
 
-    /// What a token that is given now will admit; `None` in a grid of one broker.
+    /// What a token that is given now would admit; `None` in a grid of one broker.
     pub(super) fn admission_of(&self, site: &str, secret: &[u8; 32], now: u64) -> Option<Admission> {
         let number = self.number()?;
         let since = self.members.site(site).map(|member| member.not_before);
@@ -122,7 +123,7 @@ impl State {
             .members
             .iter()
             .map(|member| (member.site.as_str(), member.not_before));
-        // Those whose gateway has never connected.
+        // The sites whose gateway has never connected.
         let joined = self.tokens.values().filter(|token| !token.void);
         let joined = joined.filter_map(|token| Some((token.site.as_str(), token.used_at()?)));
         let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
@@ -173,7 +174,7 @@ impl State {
         Ok((issued, signed))
     }
 
-    /// The next certificate of a site that has one, as it joined.
+    /// The next certificate of a site that has one, with the same admission.
     pub(super) fn certify_again(&self, request: &str, certified: &Certified) -> Result<Issued, Refusal> {
         let site = certified.site().unwrap_or_default();
         self.certify_admitted(request, site, &certified.admission())
@@ -187,7 +188,7 @@ impl State {
         issued.map_err(super::joining::not_issued)
     }
 
-    /// Signs that a site is out, and keeps that.
+    /// Signs that a site is out, and keeps this record.
     pub(super) fn revoke_together(&mut self, site: &str, number: u8) -> Result<u64, Refusal> {
         let known_until = self.last_beginning(site);
         let now = self.now();
@@ -250,7 +251,7 @@ impl State {
             }
             news.extend(added.news);
         }
-        // First: whoever hears of the expulsion is to have heard of them.
+        // First, so that whoever hears of the expulsion has already heard of these.
         let again = self.said_again(&news)?;
         let taken = self.trust.union(&mut grown, &again);
         let taken = taken.map_err(|error| Refusal::new(ErrorKind::Internal, error.to_string()))?;
@@ -260,7 +261,7 @@ impl State {
         for (_, record) in &news {
             change = change.put(store::RECORDS, &store_key(record), record);
         }
-        // A copy: the disk may refuse.
+        // Works on a copy, because the disk may refuse.
         let log = self.several.as_ref().filter(|_| !news.is_empty()).map(|several| {
             let mut log = several.log.clone();
             news.iter().for_each(|(_, record)| log.push(record.clone()));
@@ -288,13 +289,14 @@ impl State {
         Ok(count)
     }
 
-    /// What this broker says itself of sites that it let in and that a broker put out which is now expelled.
+    /// What this broker signs again about sites that it let in itself: that they are out, if the broker that
+    /// had put them out is now expelled.
     fn said_again(&self, news: &[(Statement, SignedRecord)]) -> Result<Vec<SignedRecord>, Refusal> {
         let Some(own) = self.number() else {
             return Ok(Vec::new());
         };
         let before = self.trust.records();
-        // The token may be forgotten by now, and the admission have been of an earlier store.
+        // The token may have been forgotten by now, and the admission may be from an earlier store.
         let has_admitted = |site: &str| {
             let mut tokens = self.tokens.values();
             before.has_admitted(own, site)
@@ -309,7 +311,7 @@ impl State {
         signed.collect()
     }
 
-    /// The members of whose site nothing counts any more.
+    /// The members that no longer have any admission that counts.
     fn put_out_by(&self, grown: &Records, news: &[(Statement, SignedRecord)]) -> Vec<String> {
         let revoked = news.iter().filter_map(|(statement, _)| match statement {
             Statement::Revocation(revocation) => Some(revocation.site.as_str()),
@@ -317,7 +319,7 @@ impl State {
         });
         let mut sites: BTreeSet<&str> = revoked.collect();
         if expelled_by(news).next().is_some() {
-            // Whom it admitted, and nobody else.
+            // Sites that the expelled broker admitted are out, and no others.
             let before = self.trust.records();
             sites.extend(
                 self.members
@@ -330,7 +332,7 @@ impl State {
         sites.into_iter().filter(is_out).map(str::to_owned).collect()
     }
 
-    /// Answers with what the caller lacks, once what it brought is on the disk.
+    /// Answers with what the caller lacks, once what the caller brought is on disk.
     pub(crate) fn exchange(&mut self, asked: &RecordsRequest) -> Result<(RecordsAnswer, usize), Refusal> {
         let refuse = || Refusal::new(ErrorKind::BadRequest, "this grid has one broker, and no records");
         if self.several.is_none() {
@@ -372,7 +374,7 @@ pub(crate) fn partner_of(certified: Option<&Certified>, state: &State) -> Result
     })
 }
 
-/// The brokers that the authority has expelled by these records.
+/// The brokers that the authority has expelled, according to these records.
 fn expelled_by(news: &[(Statement, SignedRecord)]) -> impl Iterator<Item = u8> + '_ {
     news.iter().filter_map(|(statement, _)| match statement {
         Statement::Broker(broker) if broker.standing == Standing::Expelled => Some(broker.number),
@@ -380,12 +382,12 @@ fn expelled_by(news: &[(Statement, SignedRecord)]) -> impl Iterator<Item = u8> +
     })
 }
 
-/// Where a record is kept.
+/// The key under which a record is kept.
 fn store_key(record: &SignedRecord) -> String {
     hexadecimal(&Sha256::digest(&record.text))
 }
 
-/// A name of a token that says nothing of its secret.
+/// A name for a token that reveals nothing about its secret.
 fn token_name(secret: &[u8; 32]) -> String {
     let digest = Sha256::new()
         .chain_update(b"causeway admission")

@@ -1,4 +1,4 @@
-//! The long poll: what a gateway tells the broker, and what it is told.
+//! The long poll: what a gateway reports to the broker, and what it is told.
 
 use super::news::Budget;
 use super::{Refusal, State};
@@ -13,22 +13,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
-/// Bytes of members in one answer, as JSON. With this many, a thousand gateways that begin at once take a
-/// gigabyte together.
+/// Most bytes of members in one answer, as JSON. With this many, a thousand gateways that begin at once
+/// receive a gigabyte together.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
 /// How long the times at which sites last spoke may stay unwritten. Gateways speak twice a minute, and people
-/// ask since when one has been silent.
+/// want to know since when one has been silent.
 const KEEP_SEEN_SECONDS: u64 = 60;
 
-/// Who polls for a site at present.
+/// The gateway that polls for a site at present.
 #[derive(Default)]
 pub(super) struct Presence {
     instance: String,
     from: Option<SocketAddr>,
-    /// Rises with every poll: earlier ones of the site are over.
+    /// Rises with every poll of the site: earlier polls are then over.
     turn: u64,
-    /// 0 to 1000.
+    /// The load that the broker reports, from 0 to 1000.
     pub(super) load: u32,
 }
 
@@ -36,14 +36,14 @@ pub(super) struct Presence {
 pub(crate) struct Turn {
     pub(crate) site: String,
     number: u64,
-    /// Rises with whatever concerns every gateway.
+    /// Rises with every change that concerns all gateways.
     pub(crate) news: watch::Receiver<u64>,
     /// Rings for this site.
     pub(crate) bell: Arc<Notify>,
 }
 
 impl State {
-    /// Takes what a gateway says of itself.
+    /// Takes what a gateway reports about itself.
     pub(crate) fn begin_sync(
         &mut self,
         certified: &Certified,
@@ -77,7 +77,7 @@ impl State {
         })
     }
 
-    /// Lists the addresses from which gateways of members poll or have polled last, in IPv6 their networks.
+    /// Lists the addresses from which gateways of members poll or have last polled; for IPv6, their networks.
     pub(crate) fn networks(&self) -> HashSet<IpAddr> {
         let now = self.presence.values().filter_map(|presence| presence.from);
         let before = self.members.iter().filter_map(|member| member.observed);
@@ -94,7 +94,7 @@ impl State {
             .unwrap_or_default()
     }
 
-    /// Makes a member of a site's record, if nobody else has any of it.
+    /// Makes a site's record a member, if nobody else has anything that it claims.
     fn announced(
         &self,
         certified: &Certified,
@@ -111,7 +111,7 @@ impl State {
         let share = self.own_record().map(|own| own.share);
         let virtual_subnets = virtual_addresses::assign(&self.members, site, &record, share)
             .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
-        // Its wish concerns it and the broker alone.
+        // What the site wishes concerns only itself and the broker.
         record.virtual_subnets.clear();
         Ok(Member {
             site: site.to_owned(),
@@ -124,8 +124,8 @@ impl State {
         })
     }
 
-    /// Writes the disk first: a gateway that was refused says the same again, and that must be news then,
-    /// too.
+    /// Writes to the disk first: a gateway that was refused sends the same again, and that must still be news
+    /// then.
     fn keep_member(&mut self, member: Member) -> Result<(), Refusal> {
         let (site, instance) = (member.site.clone(), member.record.instance.clone());
         let mut change = self.without_jobs_of(&site, Some(&instance));
@@ -141,7 +141,7 @@ impl State {
         Ok(())
     }
 
-    /// Bounds what a site makes all others hear.
+    /// Limits how much news a site may make for all others.
     fn take_news(&mut self, member: &Member) -> Result<(), Refusal> {
         let now = self.now();
         let budget = { self.budgets.entry(member.site.clone()) }.or_insert_with(|| Budget::new(now));
@@ -154,10 +154,10 @@ impl State {
         })
     }
 
-    /// Writes now and then when each site last spoke, all in one change, because each change waits for the
-    /// disk. Where that fails, polls go on, and the next minute tries again.
+    /// Writes from time to time when each site last spoke, all in one change, because each change waits for
+    /// the disk. If that fails, polls go on, and the next minute tries again.
     fn keep_seen(&mut self, now: u64) {
-        // A clock that was set back must not stop it.
+        // A clock that was set back must not stop this.
         if now.abs_diff(self.seen_kept) < KEEP_SEEN_SECONDS {
             return;
         }
@@ -191,7 +191,7 @@ impl State {
         Err(Refusal::new(ErrorKind::Superseded, message))
     }
 
-    /// Returns what there is to tell now, and whether that is worth an answer.
+    /// Returns what can be reported now, and whether that is worth an answer.
     pub(crate) fn sync(
         &mut self,
         turn: &Turn,
@@ -217,7 +217,7 @@ impl State {
         due |= full || !page.members.is_empty() || !page.removed.is_empty() || wants_revocations || later;
         due |= wants_record || !messages.is_empty();
         let records = self.several.as_ref().map(|several| several.log.position());
-        // A gateway that does not tell what it has fetched fetches nothing: it is of an earlier version.
+        // A gateway that does not say what it has fetched fetches nothing: it is of an earlier version.
         due |= asked
             .records
             .is_some_and(|fetched| records.is_some_and(|records| records > fetched));

@@ -1,5 +1,5 @@
-//! Callers that try what they must not: strangers, other grids, sites that claim what is another's, and those
-//! that were put out.
+//! Callers that try what they must not: strangers, other grids, sites that claim what belongs to others, and
+//! sites that were put out.
 
 use crate::common::{
     DEADLINE, Grid, TestClock, connected, copy_store, member, question, read_answer, record, wait,
@@ -44,7 +44,7 @@ fn a_stranger_may_ask_for_nothing_but_to_join_and_the_time() {
 fn a_certificate_of_another_grid_is_refused_by_broker_and_gateway_alike() {
     let (grid, other) = (Grid::new("g5k"), Grid::new("das"));
     let (own, foreign) = (grid.join("rennes"), other.join("rennes"));
-    // A name alone is not enough: this one's authority calls its grid g5k too.
+    // A name alone is not enough: this one's authority also calls its grid g5k.
     let namesake = Grid::new("g5k").join("nancy");
     for stranger in [&foreign, &namesake] {
         let trust = own.trust(Revocations::default(), Clock::system()).unwrap();
@@ -69,7 +69,7 @@ fn a_certificate_of_another_grid_is_refused_by_broker_and_gateway_alike() {
     assert_eq!(grid.says("the authority of grid g5k did not sign").len(), 1);
 }
 
-/// Makes a handshake between two gateways. The error is what either end says.
+/// Makes a handshake between two gateways. The error is what either end reports.
 fn meet(dials: (&rustls::ClientConfig, &rustls::ServerConfig)) -> Result<(), String> {
     let mut client = ClientConnection::new(Arc::new(dials.0.clone()), server_name()).unwrap();
     let mut server = ServerConnection::new(Arc::new(dials.1.clone())).unwrap();
@@ -175,7 +175,7 @@ fn a_site_that_changes_its_record_without_end_is_told_to_wait_and_others_are_not
     assert_eq!(refusal.kind, ErrorKind::Busy);
     assert!(refusal.message.contains("it may again in"), "{}", refusal.message);
     assert!(slots > 4, "{slots}");
-    // What it has said before is no news.
+    // What the site has said before is not news.
     changing.nodes[0].slots = slots - 1;
     grid.sync(&rennes, &question(&changing)).unwrap();
     grid.sync(&nancy, &question(&record(2))).unwrap();
@@ -224,7 +224,7 @@ fn a_site_has_no_public_addresses_unless_its_token_grants_them_and_then_nothing_
     };
     assert_eq!(listing.sites[0].granted, ["198.51.100.0/24"]);
 
-    // Joined again without: what it was granted is over.
+    // It has joined again without a grant: what it was granted is over.
     let rennes = join(&grid.token("rennes"), &grid.home("later"), &Clock::system()).unwrap();
     let refusal = grid.sync(&rennes, &question(&public)).unwrap_err();
     assert_eq!(refusal.kind, ErrorKind::NotYours);
@@ -428,7 +428,7 @@ fn one_sites_connections_are_bounded_and_anothers_go_on() {
     let mut crowd: Vec<_> = (0..6)
         .map(|_| {
             let mut stream = grid.connect(Some(&rennes));
-            // The broker knows whose a connection is once something comes over it.
+            // The broker knows whose connection it is only once something arrives over it.
             write_request(&mut stream, "/v1/send", b"{}", 2);
             assert_eq!(read_answer(&mut stream).unwrap().0, 400);
             stream
@@ -448,7 +448,7 @@ fn only_declared_addresses_are_dialled_back_and_each_answer_says_how_it_went() {
     let rennes = grid.join("rennes");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let open = listener.local_addr().unwrap();
-    // No program has this port by chance, as it may have one that was free a moment ago.
+    // A port that no other program gets by chance, as it might get one that was free a moment ago.
     let closed = std::net::SocketAddr::from(([127, 0, 0, 1], 4747));
     let mut own = record(1);
     own.reach.public = vec![open, closed];
@@ -484,7 +484,7 @@ fn over_udp_a_question_is_answered_with_where_it_came_from_and_nothing_else_at_a
     }
     socket.send(&question).unwrap();
     let mut space = [0; 100];
-    // The first answer is the question's: what came before it has none.
+    // The first answer is to the question: what came before it has no answer.
     let count = socket.recv(&mut space).unwrap();
     assert_eq!(count, question.len());
     let seen = socket.local_addr().unwrap();
@@ -521,7 +521,7 @@ fn gateways_whose_clocks_are_an_hour_apart_meet_unless_a_certificate_is_too_youn
         assert!(why.contains("in 54 min") || why.contains("in 55 min"), "{why}");
         assert!(why.contains("clock"), "{why}");
     }
-    // An hour later it is old enough for all.
+    // An hour later, the record is old enough for all of them.
     clocks.iter().for_each(|clock| clock.shift(3600));
     for (ours, theirs) in [(right, behind), (behind, right), (ahead, behind)] {
         meet(ours, theirs).unwrap();
@@ -551,7 +551,7 @@ fn over_tcp_the_same_question_is_answered_and_the_connection_kept_and_a_false_on
     };
     let mut socket = connect();
     let question = reflection::question([7; 12]);
-    // In two pieces, as a network may bring it.
+    // The question arrives in two pieces, as a network may deliver it.
     socket.write_all(&question[..1]).unwrap();
     socket.write_all(&question[1..]).unwrap();
     let mut answer = [0; reflection::BYTES];

@@ -1,5 +1,5 @@
-//! A hundred thousand connections that never say who they are, opened one after the other, some thousands at
-//! a time: as many as descriptors allow where both ends are in one process.
+//! A hundred thousand connections that never say who they are, opened one after the other, with some
+//! thousands open at a time: as many as the descriptors allow if both ends are in one process.
 
 use crate::common::{Grid, connected, member, question, record};
 use causeway_broker::clock::Clock;
@@ -15,14 +15,14 @@ use std::time::Duration;
 
 const FLOOD: usize = 100_000;
 
-/// Open at a time, at the flood's end.
+/// Connections open at a time, at the flood's end.
 const HELD: usize = 2000;
 
-/// Where the flood comes from.
+/// Number of addresses that the flood comes from.
 const ADDRESSES: usize = 20;
 
-/// Connects from an address that nobody honest has. The connection ends with a reset, so that no port stays
-/// in use.
+/// Connects from an address that no honest caller has. The connection ends with a reset, so that no port
+/// stays in use.
 fn stranger(number: usize, broker: SocketAddr) -> TcpStream {
     let own = SocketAddr::from(([127, 0, 7, 1 + (number % ADDRESSES) as u8], 0));
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
@@ -32,7 +32,7 @@ fn stranger(number: usize, broker: SocketAddr) -> TcpStream {
     socket.into()
 }
 
-/// Sockets of the broker at this address: other tests of this process open some meanwhile.
+/// Sockets of the broker at this address: other tests in this process have sockets open at the same time.
 fn sockets_at(address: SocketAddr) -> usize {
     let numbers = std::fs::read_dir("/proc/self/fd").unwrap();
     let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -57,7 +57,7 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
     let mut most = 0;
     for number in 0..FLOOD {
         let mut stranger = stranger(number, grid.address);
-        // What a TLS client says first, one byte of it; the broker may have ended it already.
+        // The first byte of what a TLS client sends; the broker may have closed the connection already.
         let _ = stranger.write(&[22]);
         flood.push_back(stranger);
         if flood.len() > HELD {
@@ -67,21 +67,21 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
             most = most.max(sockets_at(grid.address));
         }
         if number == FLOOD / 2 {
-            // One that has not joined yet comes in the middle of it.
+            // A site that has not joined yet arrives in the middle of the flood.
             let nancy = grid.join("nancy");
             grid.sync(&nancy, &question(&record(2))).unwrap();
             member(&session, "nancy");
         }
     }
-    // Besides the strangers 64 that have to go and have not gone yet, one that is being let in, and the two
-    // sites' own.
+    // Besides the strangers: 64 that were told to end and have not ended yet, one that is being let in, and
+    // those of the two sites.
     let bound = before + limits.strangers + 64 + 1 + 2 * limits.per_site;
     assert!(most <= bound, "{most} sockets, not {bound} at most");
-    // Strangers are there to be counted.
+    // There are strangers to be counted.
     assert!(most > before, "{most} sockets");
     grid.sync(&rennes, &question(&record(1))).unwrap();
     let lines = grid.said("refused");
-    // One for each kind and origin.
+    // There is one line for each kind and origin.
     assert!(!lines.is_empty() && lines.len() <= 4 * ADDRESSES, "{lines:?}");
 }
 
@@ -113,7 +113,7 @@ fn hellos_beyond_the_rate_of_an_address_wait_and_those_from_elsewhere_do_not() {
         stream.read_exact(&mut [0]).unwrap();
     }
     let waits = answered(1);
-    // What comes after it from elsewhere is answered: it waits, and nothing waits for it.
+    // What arrives after it from elsewhere is answered: it waits, but nothing waits for it.
     let mut other = answered(2);
     other.read_exact(&mut [0]).unwrap();
     waits.set_nonblocking(true).unwrap();

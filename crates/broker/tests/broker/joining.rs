@@ -67,7 +67,7 @@ fn a_host_joins_anew_with_a_new_token_and_not_twice_with_one() {
     assert_ne!(second.certified.serial, first.certified.serial);
     assert!(grid.sync(&first, &question(&record(1))).is_err());
     grid.sync(&second, &question(&record(1))).unwrap();
-    // Another place is not given up unasked.
+    // The host does not give up its place in another grid or site unasked.
     for token in [grid.token("nancy"), Grid::new("das").token("rennes")] {
         let other = try_join(&grid, &token, "rennes").unwrap_err();
         assert!(matches!(other, JoinError::Other { .. }), "{other}");
@@ -78,7 +78,7 @@ fn a_host_joins_anew_with_a_new_token_and_not_twice_with_one() {
 fn a_host_that_had_no_room_for_its_certificate_joins_with_the_same_token_later() {
     let grid = Grid::new("g5k");
     let token = grid.token("rennes");
-    // The membership cannot be written where a directory is in its way.
+    // The membership cannot be written because a directory is in its way.
     let obstacle = grid.home("rennes").join("membership.json.new");
     std::fs::create_dir_all(&obstacle).unwrap();
     let refused = try_join(&grid, &token, "rennes").unwrap_err();
@@ -233,7 +233,7 @@ fn short_certificates_are_renewed_while_the_session_waits_for_news() {
     let life = membership.certified.not_after - membership.certified.not_before;
     assert_eq!(life, 200 + BACKDATED_SECONDS);
     let due = membership.renew_at();
-    // Two seconds before it is due: in the time of the poll that then waits.
+    // Two seconds before it is due, so that it becomes due during the poll that then waits.
     grid.clock.shift(due as i64 - 2 - grid.clock.clock().now() as i64);
     let client = grid.session(&membership, record(1));
     connected(&client);
@@ -247,7 +247,7 @@ fn a_certificate_whose_time_is_over_or_has_not_come_is_refused_in_words() {
     let mut grid = Grid::new("g5k");
     let membership = grid.join("rennes");
     grid.clock.shift(31 * 86_400);
-    // Its own certificate is old too; a broker that starts makes itself a new one.
+    // The broker's own certificate is old, too; a broker that starts makes itself a new one.
     grid.stop();
     grid.start();
     let refusal = grid.sync(&membership, &question(&record(1))).unwrap_err();
@@ -258,7 +258,7 @@ fn a_certificate_whose_time_is_over_or_has_not_come_is_refused_in_words() {
         refusal.message
     );
     assert_eq!(grid.said("the certificate of site rennes").len(), 1);
-    // Beyond the time in which it could be renewed.
+    // After the time during which it could be renewed.
     grid.clock.shift(30 * 86_400);
     grid.stop();
     grid.start();

@@ -1,4 +1,4 @@
-//! A broker of this crate on loopback, and those who join, ask and abuse it.
+//! A broker of this crate on loopback, and callers that join, ask and abuse it.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 mod abuse;

@@ -1,4 +1,5 @@
-//! What gateways learn from the broker and from each other through it, while it is there and while it is not.
+//! What gateways learn from the broker, and from each other through it, while it can be reached and while it
+//! cannot.
 
 use crate::common::{Grid, connected, member, question, read_answer, record, wait, write_request};
 use causeway_broker::admin::{AdminReply, AdminRequest};
@@ -98,7 +99,7 @@ fn a_gateway_that_cannot_write_members_down_is_told_once_until_it_can_again() {
     let members = grid.home("rennes").join("members.json");
     let at_rennes = grid.session(&rennes, record(1));
     connected(&at_rennes);
-    // No file can take the place of a directory.
+    // No file can replace a directory.
     let _ = std::fs::remove_file(&members);
     std::fs::create_dir(&members).unwrap();
     let mut told = 0;
@@ -206,7 +207,7 @@ fn one_sites_register_neither_names_sites_that_are_none_nor_keeps_others_from_re
         let none = (0..990).map(|other| format!("{other:060}"));
         JobsRequest::Start(JobStart {
             id: format!("{number:x}"),
-            // Six bytes each, in an answer.
+            // Each letter takes six bytes in an answer.
             name: "\u{1}".repeat(128),
             sites: none
                 .chain(["nancy".into(), "nancy".into(), "rennes".into()])

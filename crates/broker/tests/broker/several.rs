@@ -1,5 +1,5 @@
-//! Three brokers that agree on nothing beforehand: each is away, has lost its disk, has got back an old one
-//! or was apart from the others, and the same sites are in and out everywhere.
+//! Three brokers that agree on nothing beforehand: in turn, each is away, loses its disk, gets an old one
+//! back, or is apart from the others. Still, the same sites are in and out everywhere.
 
 use crate::common::brokers::Brokers;
 use crate::common::{Grid, connected, member, question, record, wait};
@@ -178,7 +178,7 @@ fn brokers_are_added_retired_and_expelled_by_the_authority_alone() {
         .add_broker(&place, &brokers.dir.path().join("grid"), &brokers.clock.clock())
         .unwrap();
     brokers.take(added.config.unwrap());
-    // It has the others' records, and tells them of itself.
+    // The third broker has the others' records, and tells them about itself.
     brokers.start(3);
     brokers.until(1, "broker 3 is known", |listing| listing.brokers.len() == 3);
     brokers.knows(3, "nancy");
@@ -288,7 +288,7 @@ fn a_gateway_has_a_session_with_each_broker_and_goes_on_with_those_that_are_left
     }
     brokers.stop(1);
     brokers.stop(2);
-    // Through the one that both still see, and once.
+    // The messages arrive through the broker that both still see, and only once.
     for body in ["first", "second"] {
         at_rennes.send("nancy", "punch", body).unwrap();
         let told = wait(&at_nancy, "Message", |event| match event {
@@ -317,7 +317,7 @@ fn a_gateway_has_a_session_with_each_broker_and_goes_on_with_those_that_are_left
 fn who_hears_that_a_site_is_gone_knows_by_then_that_it_was_revoked() {
     let mut brokers = Brokers::running(2);
     brokers.stop(1);
-    // No other broker lists it still: what the only one says is the news.
+    // No other broker lists it any more: what the only one says is news.
     let rennes = brokers.join(&brokers.token(2, "rennes", &[]), "rennes").unwrap();
     let nancy = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
     let _at_rennes = brokers.session(&rennes, "rennes", record(1));
@@ -348,11 +348,11 @@ fn a_revocation_reaches_every_gateway_by_whichever_broker_it_still_sees() {
     brokers.stop(2);
     brokers.stop(3);
     drop(at_nancy);
-    // It knows that also when it is started while no broker is there.
+    // The gateway also knows that if it is started while no broker is reachable.
     let nancy = Membership::load(&brokers.home("nancy")).unwrap().unwrap();
     let at_nancy = brokers.session(&nancy, "nancy", record(2));
     assert!(at_nancy.trust().records().revoked_until("rennes").is_some());
-    // And tells a broker that has never heard of it.
+    // And the gateway tells a broker that has never heard of it.
     brokers.start(1);
     brokers.knows_revoked(1, "rennes");
 }
@@ -408,7 +408,7 @@ fn a_renewal_that_one_broker_holds_up_is_made_at_another() {
     let mute = TcpListener::bind(brokers.place(1)).unwrap();
     let at_rennes = brokers.session(&rennes, "rennes", record(1));
     let (asking, _) = mute.accept().unwrap();
-    // The first broker has been asked: the second one's line finds the renewal under way.
+    // The first broker has been asked: the second broker's line finds the renewal in progress.
     brokers.start(2);
     let nancy = brokers.join(&brokers.token(2, "nancy", &[]), "nancy").unwrap();
     let mut said = record(2);
@@ -421,7 +421,7 @@ fn a_renewal_that_one_broker_holds_up_is_made_at_another() {
             matches!(event, Event::Member(member) if member.record == said).then_some(())
         });
     }
-    // It has asked the second broker for what comes next, and has nothing else to ask.
+    // The gateway has asked the second broker what comes next, and has nothing else to ask.
     drop((asking, mute));
     if !renewed.get() {
         wait(&at_rennes, "Renewed", |event| {
@@ -439,7 +439,7 @@ fn a_site_with_virtual_addresses_has_the_same_at_all_brokers() {
     let at_rennes = brokers.session(&rennes, "rennes", said.clone());
     let given = member(&at_rennes, "rennes").virtual_subnets;
     assert_eq!(given.len(), 1);
-    // What a gateway does once it has been told.
+    // What a gateway does once it has been told about its virtual addresses.
     said.virtual_subnets = given.clone();
     at_rennes.update(said);
     for number in 1..=3 {
@@ -472,7 +472,7 @@ fn a_grid_of_one_broker_goes_on_with_its_sites_once_it_is_given_more() {
     causeway_broker::root::move_authority(&grid.config, &authority, &Clock::system()).unwrap();
     assert!(!grid.config.directory.join("ca.key").exists() && authority.join("ca.key").exists());
     grid.start();
-    // Those that it knew, by the certificates that they have.
+    // The members that the gateway knew, recognised by their certificates.
     let _ = grid.sync(&rennes, &question(&said)).unwrap();
     assert_eq!(
         grid.sync(&revoked, &question(&record(3))).unwrap_err().kind,
@@ -489,7 +489,7 @@ fn a_grid_of_one_broker_goes_on_with_its_sites_once_it_is_given_more() {
         .add_broker(&place, grid.dir.path(), &Clock::system())
         .unwrap();
     brokers.take(added.config.unwrap());
-    // It is the second that these tests keep; the first one of theirs does not run.
+    // These tests go on with the second broker: the first one of `brokers` does not run.
     brokers.start(2);
     grid.ask(&AdminRequest::Take {
         records: added.records,

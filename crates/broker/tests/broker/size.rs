@@ -1,6 +1,6 @@
-//! A thousand gateways with a hundred thousand nodes: what that takes. Nothing is asserted about time;
-//! docs/broker.md has the figures. In a release build, for people: `cargo test --release -p causeway-broker
-//! --test broker size:: -- --ignored --nocapture`
+//! A thousand gateways with a hundred thousand nodes: how much time and memory that takes. Nothing is
+//! asserted about time; docs/broker.md has the figures. In a release build, for people: `cargo test --release
+//! -p causeway-broker --test broker size:: -- --ignored --nocapture`
 
 use crate::common::{DEADLINE, Grid, question, read_answer, write_request};
 use causeway_broker::api::{Member, Node, Record, Subnet};
@@ -111,7 +111,7 @@ fn a_thousand_sites_fit_into_an_index() {
     println!("a record is checked against all others in {admitted:.0?}");
 }
 
-/// All gateways have one address here.
+/// Without the bounds for one address, because all gateways have the same one here.
 fn unbounded() -> Limits {
     let hellos = Rate {
         in_all: u32::MAX,

@@ -1,5 +1,5 @@
-//! A broker whose keys somebody else has: what it can have the others believe, and what is left of that once
-//! the grid's authority has expelled it.
+//! A broker whose keys somebody else has: what that person can make the others believe, and what is left of
+//! that once the grid's authority has expelled it.
 
 use crate::common::brokers::Brokers;
 use causeway_broker::admin::AdminRequest;
@@ -8,7 +8,7 @@ use causeway_broker::authority::Authority;
 use causeway_broker::client::Membership;
 use causeway_broker::records::{MAX_REVOKED, Revocation, SignedRecord, Standing, Statement};
 
-/// Gives records to broker 1, as a gateway does; returns all that it has then.
+/// Gives records to broker 1, as a gateway does; returns all records that it then has.
 fn exchange(brokers: &Brokers, who: &Membership, records: &[SignedRecord]) -> Vec<SignedRecord> {
     let ask = |records: &[SignedRecord]| {
         let asked = RecordsRequest {
@@ -57,11 +57,11 @@ fn what_a_thief_of_its_keys_has_said_goes_with_a_broker_and_who_was_put_out_stay
         assert!(10 * stored(&brokers) <= 11 * stored_before);
         let left = exchange(&brokers, &nancy, &[]);
         assert!(left.iter().all(|record| !record.text.contains("nobody")));
-        // Lyon's admission, and that rennes is out instead of in.
+        // Only Lyon's admission is left, and the record that Rennes is out instead of in.
         assert_eq!(left.len(), before + 1);
         assert_eq!(brokers.renew(1, &rennes).unwrap_err().kind, ErrorKind::Revoked);
         assert!(brokers.renew(1, &lyon).is_ok() && brokers.renew(1, &nancy).is_ok());
-        // What it says from now on is nothing.
+        // Nothing that it says from now on counts.
         exchange(&brokers, &nancy, &said[..10]);
         brokers.stop(1);
         brokers.start(1);

@@ -1,4 +1,4 @@
-//! `causeway audit`: shows what others did on this site, and what they were refused.
+//! `causeway audit`: shows what other sites did at this site, and what they were refused.
 
 use causeway_broker::clock::{Clock, timestamp};
 use causeway_control::audit::line::{Columns, readable};
@@ -45,7 +45,7 @@ pub fn main(args: Args) -> ExitCode {
 
 enum Failure {
     Said(String),
-    /// Nobody reads what is printed.
+    /// Nobody reads the output.
     Output(ExitCode),
 }
 
@@ -71,7 +71,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         });
         damaged += read.map_err(|error| Failure::Said(format!("read the audit: {error}")))?;
     }
-    // Each file is in order; a time is a text that sorts as it.
+    // Each file is in order; times are texts that sort by time.
     wanted.sort_by(|one, other| one.time.cmp(&other.time));
     let columns = Columns::of(&wanted, args.wide);
     for entry in &wanted {
@@ -103,13 +103,13 @@ fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compares times as texts: a later time sorts after an earlier one, and after its own beginning.
+/// Compares times as texts: a later time sorts after an earlier one, and after any prefix of itself.
 fn is_wanted(args: &Args, entry: &AuditEntry) -> bool {
     let late = args.since.as_ref().is_none_or(|since| entry.time >= *since);
     late && args.site.as_ref().is_none_or(|site| entry.site == *site)
 }
 
-/// A length of time before now, or a time as it is written.
+/// A length of time before now, or a time in writing.
 fn since(text: &str) -> Result<String, TextError> {
     if let Ok(length) = causeway_units::span(text) {
         return Ok(timestamp(Clock::system().now().saturating_sub(length)));

@@ -224,7 +224,7 @@ pub struct Common {
 }
 
 impl Task {
-    /// What they ask for.
+    /// What the options ask for.
     pub fn read(self) -> wanted::Task {
         match self {
             Task::Tcp { messages, common } => wanted::Task::Tcp {
@@ -341,7 +341,7 @@ fn traffic(text: &str) -> Result<Traffic, TextError> {
 /// Reads TIME,RATE.
 ///
 /// # Errors
-/// It is something else.
+/// The text has another form.
 pub fn link(text: &str) -> Result<KnownLink, TextError> {
     let (time, rate) = text.split_once(',').ok_or("it is not TIME,RATE")?;
     let time = units::delay(time)?;
@@ -353,7 +353,7 @@ pub fn link(text: &str) -> Result<KnownLink, TextError> {
     })
 }
 
-/// Bytes: 8, 64k, 4M, 1G, each a power of 1024.
+/// Bytes: 8, 64k, 4M, 1G; the units are powers of 1024.
 fn size(text: &str) -> Result<u64, TextError> {
     let (digits, shift) = match text.trim_end_matches(['k', 'K', 'M', 'G']) {
         digits if digits.len() + 1 < text.len() => (text, 0),

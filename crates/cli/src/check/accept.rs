@@ -1,4 +1,4 @@
-//! Says what this site lets others do.
+//! Says what this site lets other sites do.
 
 use super::steps::Step;
 use super::{Subject, accounts};
@@ -54,7 +54,7 @@ fn partners(accept: &Accept) -> Step {
     Step::ok("partners", detail)
 }
 
-/// Names in `[accept]` that no site has: a typing mistake, or a site that has not joined yet.
+/// Names in `[accept]` that no site has: typing errors, or sites that have not joined yet.
 fn unknown(accept: &Accept, status: Option<&Status>) -> Option<Step> {
     let sites: Vec<&str> = status?.sites.iter().map(|site| site.name.as_str()).collect();
     let from = accept.connect_from.iter().map(|from| from.site.as_str());
@@ -102,7 +102,7 @@ pub(super) mod tests {
     use causeway_control::SiteStatus;
     use std::path::Path;
 
-    /// A configuration with these lines, of a site with two nodes.
+    /// A configuration with these lines, for a site with two nodes.
     pub fn config(directory: &Path, accept: &str) -> Config {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();

@@ -1,5 +1,5 @@
-//! Checks on the nodes as which users jobs run there: whether these can reach this site's keys, or each
-//! other.
+//! Finds out on the nodes as which users jobs run there: whether these users can reach this site's keys, or
+//! each other.
 
 use super::nodes::{Remote, ask};
 use super::steps::Step;
@@ -21,11 +21,11 @@ const AUTHORITY_KEY: &str = "ca.key";
 /// What precedes the number of the user as whom a node runs processes.
 const ACCOUNT: &str = "causeway runs as ";
 
-/// What to do if an account is not separate.
+/// What to do if no account is separate from the gateway's.
 const REMEDY: &str = "give the gateway an account of its own, and a remote_shell that logs in as the jobs' account \
                       (docs/security-officer.md)";
 
-/// What to do if the batch system starts jobs of others as the gateway's own user.
+/// What to do if the batch system starts other sites' jobs as the gateway's own user.
 const NO_ACCOUNT: &str = "an allocation belongs to the gateway's user: remove [batch], or accept only jobs of sites that may act as \
                           this one (docs/security-officer.md)";
 
@@ -33,7 +33,7 @@ const NO_ACCOUNT: &str = "an allocation belongs to the gateway's user: remove [b
 const OF_SITES: &str = "give each site's jobs an account: use {site} in a word of remote_shell, such as \"-l\", \"jobs-{site}\" \
                         (docs/security-officer.md)";
 
-/// See the module; empty if no nodes are listed, and no batch system has any.
+/// See the module; empty if no nodes are listed and no batch system has any.
 pub fn look(config: &Config, status: Option<&Status>) -> Vec<Step> {
     let mut steps = Vec::new();
     if config.batch.is_some() && !config.accept.starters().is_empty() {
@@ -52,7 +52,7 @@ pub fn look(config: &Config, status: Option<&Status>) -> Vec<Step> {
     steps
 }
 
-/// The sites whose jobs may run under accounts of their own, this one first.
+/// The sites whose jobs may run under accounts of their own, this site first.
 fn sites_to_ask(config: &Config, status: Option<&Status>) -> Vec<String> {
     let mut sites = vec![config.site.clone()];
     if !config.has_accounts_of_sites() {
@@ -71,10 +71,10 @@ fn sites_to_ask(config: &Config, status: Option<&Status>) -> Vec<String> {
     sites
 }
 
-/// Whether jobs can read this site's keys. If only jobs of this site run, that is a warning. If jobs of
-/// others run, or own ones at others, too, these could act as this site: by a key that they read, or as the
-/// gateway's own user, whose files they write (.ssh/config, .bashrc) and whose next remote shell reads these
-/// on this host. No other host can reach the control socket, whatever it mounts.
+/// Whether jobs can read this site's keys. If only jobs of this site run, that is a warning. If jobs of other
+/// sites run here, or this site's jobs at others, they could act as this site: with a key that they read, or
+/// as the gateway's own user, because they can write files (.ssh/config, .bashrc) that this user's next
+/// remote shell on this host reads. No other host can reach the control socket, whatever it mounts.
 fn keys(config: &Config, seen: Reach) -> Step {
     match seen {
         Reach::Same(_) if config.accept.starters().is_empty() => Step::ok(
@@ -98,7 +98,7 @@ fn keys(config: &Config, seen: Reach) -> Step {
 }
 
 /// Whether jobs of several sites share an account, so that they can read each other's tokens and data. `jobs`
-/// reports that jobs of one other site run beside this site's own.
+/// tells whether jobs of a single other site run beside this site's own.
 fn apart(config: &Config, accounts: &Accounts) -> Option<Step> {
     let jobs = &config.accept.jobs;
     if !config.has_accounts_of_sites() {
@@ -127,13 +127,13 @@ fn apart(config: &Config, accounts: &Accounts) -> Option<Step> {
 #[derive(Default)]
 struct Accounts(BTreeMap<(String, String), Vec<String>>);
 
-/// How near jobs come to the gateway's keys.
+/// How close jobs come to the gateway's keys.
 enum Reach {
-    /// They can read one, as the text says.
+    /// Jobs can read one, as the text says.
     Read(String),
-    /// They run as the gateway's user, as the text says.
+    /// Jobs run as the gateway's user, as the text says.
     Same(String),
-    /// Not all nodes were asked, as the text says. Those that were asked can read none.
+    /// Not all nodes answered, as the text says. On those that did, jobs can read no key.
     Unknown(String),
     None,
 }
@@ -141,17 +141,17 @@ enum Reach {
 /// What the accounts of jobs were seen to reach.
 #[derive(Default)]
 struct Seen {
-    /// Where one can read which key.
+    /// Which account can read which key, and where.
     read: Option<String>,
-    /// Where one is the gateway's own.
+    /// Where an account is the gateway's own.
     same: Option<String>,
-    /// Which have not answered, and why.
+    /// Which nodes have not answered, and why.
     unasked: Vec<String>,
     accounts: Accounts,
 }
 
 impl Seen {
-    /// Takes what a node said as it would start a job of this site; `here` are the secrets with their marks.
+    /// Takes what a node answered, as asked for a job of this site; `here` are the secrets with their marks.
     fn add(&mut self, (node, site): (&str, &str), answer: Remote, here: &[(PathBuf, String)]) {
         let said = match answer {
             Remote::Said(said) => said,
@@ -193,7 +193,7 @@ impl Seen {
     }
 }
 
-/// Asks every node, as jobs of each of these sites would be started there.
+/// Asks every node, once for each of these sites, as jobs of that site would be started there.
 fn reach(config: &Config, sites: &[String]) -> (Reach, Accounts) {
     if config.remote_shell == REMOTE_SHELL
         && let Some(node) = config.nodes.iter().find(|node| is_this_host(&node.name))
@@ -230,13 +230,13 @@ fn reach(config: &Config, sites: &[String]) -> (Reach, Accounts) {
     (reach, seen.accounts)
 }
 
-/// The mark by which another host that mounts the file recognises it. No secret is read for it.
+/// The mark by which another host that mounts a file recognises it. No secret is read for this.
 fn mark(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok()?;
     Some(format!("{} {} {}", found.ino(), found.size(), found.mtime()))
 }
 
-/// A shell's command that prints the mark of a file that it may read, and nothing else.
+/// A shell command that prints the mark of a file that it may read, and nothing otherwise.
 fn look_for(path: &Path) -> String {
     let path = quoted(path);
     format!("if [ -r {path} ]; then stat -L -c '%i %s %Y' {path}; fi")
@@ -269,13 +269,13 @@ mod tests {
         let step = keys_of(&shared);
         assert_eq!(step.result, Verdict::Fail, "{step}");
         assert!(step.detail.contains("grid.key"), "{step}");
-        // One node of two is enough.
+        // One of two nodes is enough.
         let script = "[ \"$1\" = rennes-1 ] || exec sh -c \"$2\"";
         shared.remote_shell = ["sh", "-c", script, "sh", "{node}"].map(str::to_owned).to_vec();
         let step = keys_of(&shared);
         assert_eq!(step.result, Verdict::Fail, "{step}");
         assert!(step.detail.contains("on node rennes-2"), "{step}");
-        // Nodes that do not mount it, with another account, the same one, and one that says nothing.
+        // Nodes that do not mount it: with another account, with the same one, and one that says nothing.
         for (says, result) in [("1", Verdict::Ok), ("0", Verdict::Fail), ("", Verdict::Warn)] {
             let own: u32 = nix::unistd::geteuid().as_raw();
             let line = match says {
@@ -308,7 +308,7 @@ mod tests {
         let (keys, accounts) = say(&each);
         assert_eq!(keys.result, Verdict::Ok, "{keys}");
         assert_eq!(accounts.unwrap().result, Verdict::Ok);
-        // One of them has the gateway's account, or that of another site.
+        // One of them runs jobs in the gateway's account, or in that of another site.
         let (keys, _) = say(&format!("[ $0 = lyon ] && echo {ACCOUNT}{own} || {each}"));
         assert_eq!(keys.result, Verdict::Fail, "{keys}");
         assert!(keys.detail.contains("node rennes-1, for jobs of lyon"), "{keys}");

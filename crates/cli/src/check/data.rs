@@ -1,8 +1,8 @@
 //! Runs the data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and a step
-//! shows what it says.
+//! shows its result.
 //!
-//! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on
-//! this host without it: an MPI itself may err.
+//! It is for MPIs and networks that nobody has tested. Whatever goes wrong through Causeway is tried once
+//! more on this host without it, because the MPI itself may be at fault.
 
 use super::Subject;
 use super::steps::Step;
@@ -19,26 +19,26 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time that a job has to start and to end, beyond the test's own: a large message of the last turn may cross
-/// a slow link.
+/// Time that a job has to start and to end, beyond the duration of the test itself: a large message of the
+/// last turn may be crossing a slow link.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// Time that `causeway run` has to end what it started, once it is told to.
+/// Time that `causeway run` has to end what it started once it is told to.
 const ENDING: Duration = Duration::from_secs(15);
 
-/// How long it is tried without Causeway, when something was wrong.
+/// How long the test is tried without Causeway if something was wrong.
 const ALONE_SECONDS: u32 = 15;
 
-/// Most ranks of a site: more show nothing new.
+/// Most ranks at a site: more would show nothing new.
 const MAX_RANKS: u32 = 8;
 
-/// The most that is kept of what the test says.
+/// The most that is kept of the test's output.
 const OUTPUT_BYTES: u64 = 256 * 1024;
 
-/// Wrong cases that the step names.
+/// Number of wrong cases that the step names.
 const TOLD: usize = 3;
 
-/// See the module. `seconds` is how long the test goes on.
+/// See the module. `seconds` is the duration of the test.
 pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
     let word = wanted.unwrap_or(OsStr::new("mpirun"));
     let own = match std::env::current_exe() {
@@ -108,12 +108,12 @@ struct Test {
 
 /// How a run of the test ended.
 enum Ran {
-    /// Its closing line, and the first cases that were wrong.
+    /// The test printed its closing line; and the first cases that were wrong.
     Said {
         closing: String,
         wrong: Vec<String>,
     },
-    /// It ended without one: its last line.
+    /// The test ended without its closing line; this is the last line that it printed.
     Broken(String),
     Late,
     NotStarted(String),
@@ -171,7 +171,7 @@ impl Test {
         }
     }
 
-    /// Finds whose fault it is: does the same on this host, without any part of Causeway.
+    /// Finds out whose fault it is: runs the same on this host, without any part of Causeway.
     fn amiss(&self, name: String, detail: String) -> Step {
         let mut command = Command::new(&self.launcher.path);
         command.env("PATH", Launcher::search_path(&self.launcher.path));
@@ -193,7 +193,7 @@ impl Test {
     }
 }
 
-/// Runs a command to its end, or to the deadline; Ctrl-C reaches it, too.
+/// Runs a command until it ends or the deadline passes; Ctrl-C reaches it, too.
 fn run(mut command: Command, limit: Duration) -> Ran {
     command
         .stdin(Stdio::null())

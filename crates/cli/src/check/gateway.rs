@@ -34,7 +34,7 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
         config.nodes.len()
     );
     let mut steps = vec![Step::ok("file", detail)];
-    // A member has its certificate instead; see `grid`.
+    // A member has a certificate instead; see `grid`.
     if config.membership.is_none() {
         // The reader refuses a key that others may read.
         steps.push(Step::ok(
@@ -68,7 +68,7 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
     steps
 }
 
-/// Whether it runs, and whether it could.
+/// Whether the gateway runs and, if not, whether it could.
 pub fn running(subject: &Subject) -> Vec<Step> {
     let mut steps = vec![answers(subject)];
     let is_clear = subject.status().map(|status| status.clear_text);

@@ -1,10 +1,10 @@
-//! Whether an address can be listened on, or is listened on by the gateway that runs.
+//! Whether an address can be listened at, or whether the running gateway listens there.
 
 use super::steps::Step;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
-/// What listens.
+/// What kind of socket listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A TCP listener.
@@ -16,7 +16,7 @@ pub enum Kind {
 /// TCP_LISTEN of include/net/tcp_states.h, as /proc/net/tcp has it.
 const LISTENING: &str = "0A";
 
-/// `gateway` is the process of the gateway that runs, if one does.
+/// `gateway` is the process of the running gateway, if there is one.
 pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>) -> Step {
     let bound = match kind {
         Kind::Tcp => TcpListener::bind(address).map(drop),
@@ -93,7 +93,8 @@ fn serves(pid: u32, kind: Kind, address: SocketAddr) -> Option<bool> {
     Some(links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str())))
 }
 
-/// The inodes of the sockets of /proc/net/tcp and its like that serve an address, wildcards among them.
+/// The inodes of the sockets in /proc/net/tcp and the like that serve an address, including those with
+/// wildcards.
 fn inodes(table: &str, kind: Kind, address: SocketAddr) -> Vec<String> {
     let rows = table.lines().skip(1).filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);

@@ -8,7 +8,7 @@ use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::identity::{Certified, renew_at};
 use causeway_control::GridStatus;
 
-/// Checks the membership; empty if this site is no member, as far as can be seen.
+/// Checks the membership; empty if, as far as can be seen, this site is not a member.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let now = Clock::system().now();
     if let Some((status, grid)) = subject
@@ -27,7 +27,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
         steps.extend(dialled(grid));
         return steps;
     }
-    // No gateway runs: what it would start with.
+    // No gateway runs: takes what one would start with.
     let Some(directory) = subject.config().and_then(|config| config.membership.as_ref()) else {
         return Vec::new();
     };
@@ -81,8 +81,8 @@ fn certificate(whose: &str, [begins, ends]: [u64; 2], now: u64) -> Step {
     }
 }
 
-/// Words of a refusal that stays until somebody acts: revoked, another one's name, or admitted by a broker
-/// that is none.
+/// The parts of a refusal that will last until somebody acts: the certificate was revoked, another site has
+/// the name, or the broker that admitted this site no longer is one.
 const OUT: [&str; 3] = ["revoked", "belongs to another host", "expelled"];
 
 fn broker(grid: &GridStatus) -> Step {

@@ -1,7 +1,7 @@
-//! `causeway check`: checks everything a job depends on, and says for each what is wrong and what to do.
+//! `causeway check`: checks everything that a job depends on, and says for each what is wrong and what to do.
 //!
-//! It changes nothing: no file, no setting, and no gateway. `steps` is what a step is; the other files each
-//! check one thing.
+//! It changes nothing: no file, no setting, and no gateway. `steps` defines a step; each of the other files
+//! checks one thing.
 
 mod accept;
 mod accounts;

@@ -7,7 +7,7 @@ use causeway_mpis::versions;
 use causeway_run::collectives;
 use std::ffi::OsStr;
 
-/// The one that is to be used, or all that PATH has.
+/// The MPI that is to be used, or all that PATH has.
 pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
     if let Some(word) = wanted {
         return vec![match Launcher::find(word) {
@@ -21,7 +21,7 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
     let mut steps = Vec::new();
     for (name, launcher) in Launcher::in_path() {
         match launcher {
-            // Another one may well be the one that is used.
+            // Another launcher may be the one that is used.
             Ok(launcher) => steps.push(found(&launcher, Step::warn)),
             Err(error) => {
                 let remedy = "use another one with 'causeway run', or remove this one from PATH";
@@ -47,7 +47,7 @@ fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step
     judge(launcher, without_library(launcher))
 }
 
-/// Says that the MPI has none of the libraries for its collective operations.
+/// Says that none of the libraries for the MPI's collective operations exists.
 fn without_library(launcher: &Launcher) -> Option<String> {
     let own = std::env::current_exe().ok()?;
     let is_missing = collectives::built(&own, launcher.mpi).is_empty();
@@ -120,7 +120,7 @@ mod tests {
             step.result == Verdict::Warn && step.detail.contains("Open MPI 4.1.4: as often as"),
             "{step}"
         );
-        // Beside a program of the tests there is none.
+        // A test's program has no library beside it.
         assert!(without_library(&launcher(Mpi::OpenMpi4, "4.1.4")).is_some());
     }
 

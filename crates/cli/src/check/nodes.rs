@@ -1,4 +1,4 @@
-//! Each node of this site, reached as its gateway would, and the causeway there.
+//! Each node of this site, reached as its gateway would reach it, and the causeway there.
 
 use super::Subject;
 use super::steps::Step;
@@ -13,10 +13,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// ssh gives up on a node that is switched off after ten seconds; the rest is for one that is busy.
+/// ssh gives up a node that is switched off after ten seconds; the rest of this time is for one that is busy.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// The most that is read of what a shell says.
+/// The most that is read of a shell's output.
 const OUTPUT_BYTES: u64 = 4096;
 
 /// See the module.
@@ -54,11 +54,11 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps.collect()
 }
 
-/// What a node has answered.
+/// The answer of a node.
 pub enum Remote {
-    /// The command succeeded, and said this.
+    /// The command succeeded, and printed this.
     Said(String),
-    /// It could not be asked, or the command failed.
+    /// The node could not be asked, or the command failed.
     Failed(String),
 }
 
@@ -81,7 +81,7 @@ fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // It ends with this process, and no longer at a signal that is for others.
+    // The command ends if this process is killed, and has no signals blocked.
     causeway_host::processes::prepare(&mut command);
     answer(
         command
@@ -125,11 +125,11 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     }
 }
 
-/// Waits until it ends. Returns both its outputs, and whether it succeeded.
+/// Waits until the command ends. Returns both its outputs, and whether it succeeded.
 fn answer(mut child: Child) -> Result<(String, String, bool), TextError> {
     let end = Instant::now() + DEADLINE;
     let said = Output::of(&mut child, OUTPUT_BYTES, Beyond::Closed).all(end);
-    // Both outputs have ended, and so has it, or is about to.
+    // Both outputs have ended, so the process has ended, or is about to.
     while said.is_some() && Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
         thread::sleep(Duration::from_millis(5));
     }

@@ -1,4 +1,4 @@
-//! The other sites: is there a tunnel, what is its path like, and do the clocks agree.
+//! The other sites: whether there is a tunnel, what its path is like, and whether the clocks agree.
 
 use super::Subject;
 use super::steps::{Group, Step};
@@ -7,17 +7,18 @@ use causeway_control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
 use std::path::Path;
 use std::time::Duration;
 
-/// Clocks that differ by more make logs of two sites hard to compare, and certificates end early.
+/// If clocks differ by more than this, logs of two sites are hard to compare, and certificates end early.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
-/// Training a lane, and probing for more rate, lose some tenths of a percent if the bottleneck's queue is
+/// Training a lane, and probing for a higher rate, lose some tenths of a percent if the bottleneck's queue is
 /// short.
 const MAX_LOSS: f64 = 0.01;
 
-/// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.
+/// The smallest maximum packet size that IPv6 allows (RFC 8200, section 5): a path that takes less is broken,
+/// or is a tunnel in a tunnel.
 const MIN_MTU: u32 = 1280;
 
-/// Checks each other site, and makes a group for each.
+/// Checks each other site, and makes a group of steps for each.
 pub fn look(subject: &Subject) -> Vec<Group> {
     let Some(status) = subject.status() else {
         return Vec::new();
@@ -78,7 +79,7 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
     }
 }
 
-/// Says if the far site takes no part in jobs of this one. Some grids want that.
+/// Says so if the far site takes no part in jobs of this one. Some grids want that.
 fn jobs(tunnel: &TunnelStatus) -> Option<Step> {
     let why = tunnel.refuses_jobs.as_ref()?;
     Some(Step::warn(
@@ -157,7 +158,7 @@ fn better_way(why: &str) -> &'static str {
     found.map_or_else(|| remedy(why), |(_, remedy)| remedy)
 }
 
-/// Returns the remedy for a reason that the gateway gives. The reason often says it itself.
+/// Returns the remedy for a reason that the gateway gives. Often the reason itself contains it.
 fn remedy(why: &str) -> &'static str {
     let known = [
         (

@@ -1,4 +1,4 @@
-//! The preload libraries, and a program that is to have them.
+//! The preload libraries, and a program into which they are to be loaded.
 
 use super::steps::Step;
 use causeway_mpis::preload::{SHIM, UCX, unsayable};
@@ -9,13 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Program headers read at most: linkers write about a dozen.
+/// Most program headers that are read: linkers write about a dozen.
 const MAX_HEADERS: u16 = 256;
 
 /// Type of the program header that names the dynamic loader (elf(5)).
 const PT_INTERP: u32 = 3;
 
-/// Whether the libraries are beside this program, and the loader takes them.
+/// Whether the libraries are beside this program, and whether the loader accepts them.
 pub fn libraries() -> Vec<Step> {
     let own = match std::env::current_exe() {
         Ok(own) => own,
@@ -30,7 +30,7 @@ pub fn libraries() -> Vec<Step> {
         return vec![Step::fail("causeway", why, remedy)];
     }
     let shim = library(&own.with_file_name(SHIM), Step::fail);
-    // Only MPICH needs it.
+    // Only MPICH needs this library.
     let ucx = library(&own.with_file_name(UCX), Step::warn);
     vec![shim, ucx]
 }
@@ -115,14 +115,14 @@ enum Kind {
     Dynamic,
     Static,
     Privileged,
-    /// It has capabilities of its own (capabilities(7)).
+    /// The program has capabilities of its own (capabilities(7)).
     Capable,
     Script,
-    /// For this other processor, or for 32 bits.
+    /// The program is for this other processor, or for 32 bits.
     Foreign(String),
 }
 
-/// Processors as ELF files number and distributions call them (elf(5), linux/elf-em.h).
+/// Processors by their numbers in ELF files, with the names that distributions use (elf(5), linux/elf-em.h).
 const PROCESSORS: [(u16, &str); 7] = [
     (3, "i386"),
     (21, "ppc64le"),
@@ -158,7 +158,7 @@ fn kind(program: &Path) -> io::Result<Kind> {
     kind_of(&mut file)
 }
 
-/// What its first bytes say (elf(5)).
+/// The kind of a program, from its first bytes (elf(5)).
 fn kind_of(file: &mut (impl Read + Seek)) -> io::Result<Kind> {
     let mut header = [0; 64];
     match file.read_exact(&mut header) {

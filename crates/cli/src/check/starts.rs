@@ -1,5 +1,5 @@
-//! How a site that keeps its own MPI starts programs, and which networks its MPI finds: for
-//! `causeway run --at` and `--own-mpi`. Launchers and their versions are in `mpi`.
+//! How a site that keeps its own MPI starts programs, and which networks its MPI finds: for `causeway run
+//! --at` and `--own-mpi`. Launchers and their versions are checked in `mpi`.
 
 use super::Subject;
 use super::nodes::{self, Remote};
@@ -8,10 +8,10 @@ use causeway_control::SiteMpi;
 use causeway_mpis::starting::srun_types;
 use std::path::Path;
 
-/// Names of one kind that a step shows: hosts with many cards have many.
+/// Names of one kind that a step shows: a host may have many cards.
 const MOST_SHOWN: usize = 12;
 
-/// Fast networks by what their drivers show.
+/// Fast networks, recognised by what their drivers show.
 const NETWORKS: [(&str, &str, &str); 3] = [
     ("/sys/class/infiniband", "", "InfiniBand or RoCE"),
     ("/dev", "cxi", "Slingshot"),
@@ -46,9 +46,9 @@ fn configured_start(mpi: &SiteMpi) -> Step {
     Step::ok("[mpi]", start + &setup.unwrap_or_default())
 }
 
-/// What a command prints in a moment; empty if it fails or is not there.
+/// What a command prints within a moment; empty if it fails or does not exist.
 fn said(script: &str) -> String {
-    // With a deadline, as to a node.
+    // With a deadline, as for a node.
     let shell = ["sh", "-c"].map(str::to_owned);
     match nodes::ask(&shell, "", script) {
         Remote::Said(said) => said,
@@ -101,7 +101,7 @@ fn cards(root: &Path, (directory, prefix, kind): &(&str, &str, &str)) -> Vec<Str
     names.iter().map(|name| format!("{kind} {name}")).collect()
 }
 
-/// What follows a word in lines, each once, in the order of the text; blanks count as one.
+/// What follows a word in lines, each once, in the order of the text; a run of blanks counts as one.
 fn names(text: &str, before: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in text.lines() {

@@ -7,9 +7,9 @@ use std::fmt;
 /// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What it was.
+    /// What was checked.
     pub name: String,
-    /// How it is.
+    /// The result of the check.
     pub result: Verdict,
     /// What was seen, or why it is not as it should be.
     pub detail: String,
@@ -18,11 +18,11 @@ pub struct Step {
     pub remedy: Option<String>,
 }
 
-/// How a step is.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// All is as it should be.
+    /// Everything is as it should be.
     Ok,
     /// Jobs run, but slower or less surely than they could; or it could not be checked.
     Warn,
@@ -42,7 +42,7 @@ pub struct Group {
 /// The whole outcome of a check.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// No step failed.
+    /// Whether no step failed.
     pub ok: bool,
     /// Groups in the order in which they depend on each other.
     pub groups: Vec<Group>,

@@ -1,5 +1,5 @@
-//! Several brokers of a grid: its authority makes them and takes them out of service, and any of them is told
-//! what it has signed.
+//! Several brokers of a grid: its authority makes them and takes them out of service, and any one of them is
+//! told what the authority has signed.
 
 use super::{GridDirectory, ask};
 use causeway_broker::admin::{AdminReply, AdminRequest};
@@ -153,7 +153,7 @@ pub fn replace(args: &ReplaceArgs) -> Result<ExitCode, TextError> {
     let config = make(&mut root, &args.broker, out.clone())?;
     root.retire(args.number, standing(args.compromised))
         .map_err(TextError::of)?;
-    // So that the new one tells the others of both.
+    // With this, the new broker tells the others about both.
     let place = config.parent().unwrap_or(&out);
     std::fs::copy(directory.join("records.json"), place.join("records.json"))
         .map_err(|error| format!("copy records.json to {}: {error}", place.display()))?;
@@ -218,7 +218,7 @@ fn sites_in(grid: &GridDirectory) -> Result<BTreeSet<String>, TextError> {
     }
 }
 
-/// What sites have to do that are no longer members, since only an expelled broker has admitted them.
+/// What sites must do that are no longer members because only an expelled broker has admitted them.
 fn steps_for_expelled_sites(sites: &[&str]) -> String {
     let Some(first) = sites.first() else {
         return String::new();
@@ -239,8 +239,8 @@ fn steps_for_expelled_sites(sites: &[&str]) -> String {
     )
 }
 
-/// Records in one line to the broker, which reads 64 KiB: those of brokers have 1 KiB, of sites seldom as
-/// much.
+/// The most records in one line to the broker, which reads 64 KiB: a broker's record has 1 KiB, a site's
+/// seldom as much.
 const RECORDS_AT_A_TIME: usize = 16;
 
 /// Shows the brokers in a list.

@@ -1,4 +1,4 @@
-//! `causeway lab bench`: how well the emulator does what a scenario asks of it.
+//! `causeway lab bench`: how well the emulator does what a scenario asks for.
 
 use super::Failure;
 use causeway_host::say;

@@ -1,4 +1,4 @@
-//! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls let them.
+//! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls allow.
 
 use super::{Failure, failed};
 use causeway_control::{self as control, Reply, Request};
@@ -17,15 +17,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where every head node has its gateway's control socket; /run is its own in each node.
+/// The path of every head node's control socket; each node has its own /run.
 const CONTROL: &str = "/run/causeway/gateway.sock";
 /// The lab's state directory as nodes see it.
 const STATE_IN_NODE: &str = "/run/causeway-lab";
-/// 100.64.0.0: the first virtual address, which is no network's in a lab.
+/// 100.64.0.0: the first virtual address, which no network in a lab has.
 const VIRTUAL_BASE: u32 = 0x6440_0000;
 const LAN_PORT: u16 = 7000;
 const WAN_PORT: u16 = 7001;
-/// Tunnels need two round trips; the rest is for a machine that does ten other things.
+/// Tunnels need two round trips; the rest of this time is for a machine that is doing ten other things.
 const TUNNELS_DEADLINE: Duration = Duration::from_secs(20);
 /// How long to wait while lanes are trained; both ends together take a second or two for it.
 const TRAINED: Duration = Duration::from_secs(5);
@@ -37,13 +37,13 @@ pub struct Gateways {
 
 struct Running {
     site: String,
-    /// `None` once it has ended.
+    /// The gateway's process; `None` once it has ended.
     child: Option<NodeChild>,
     log: PathBuf,
 }
 
 impl Running {
-    /// Says how it ended and what its log has last; once.
+    /// Says, once, how the gateway ended and what the end of its log says.
     fn has_ended(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
         self.child = None;
@@ -59,7 +59,7 @@ impl Running {
 }
 
 impl Gateways {
-    /// Starts them and waits until every tunnel is up.
+    /// Starts the gateways, and waits until every tunnel is up.
     pub fn start(lab: &Lab, logs: Option<&Path>, grid: &[String]) -> Result<Gateways, Failure> {
         let dir = lab.dir().join("gateway");
         let fail = |what: &str| {
@@ -94,7 +94,7 @@ impl Gateways {
                 stdout: Stdio::Fd(output.into()),
                 stderr: Stdio::Fd(errors.into()),
                 session: Session::Own,
-                // A head node is a host of its own (docs/decisions/0004).
+                // A head node is a separate host (docs/decisions/0004).
                 before_ranks: true,
                 ..NodeCommand::default()
             });
@@ -110,8 +110,8 @@ impl Gateways {
         Ok(gateways)
     }
 
-    /// Tells which gateways have ended since it was called last. The grid goes on without them: somebody may
-    /// have killed them to see what happens.
+    /// Tells which gateways have ended since the last call. The grid goes on without them: somebody may have
+    /// killed them to see what happens.
     pub fn tell_ended(&mut self) {
         for running in &mut self.running {
             if let Some(how) = running.has_ended() {
@@ -141,15 +141,15 @@ impl Gateways {
                 );
                 return Err(Failure::new(text));
             }
-            // Nothing tells when a tunnel in another process comes up; asking is cheap.
+            // Nothing reports when a tunnel in another process comes up; asking is cheap.
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
 impl Drop for Gateways {
-    /// Ended and waited for before their nodes: a node does not end while it has a process that its parent,
-    /// this one, has not waited for.
+    /// Ends the gateways and waits for them before their nodes end: a node does not end while it has a
+    /// process that its parent, this one, has not waited for.
     fn drop(&mut self) {
         let running = self.running.iter_mut();
         for child in running.filter_map(|running| running.child.as_mut()) {
@@ -160,7 +160,7 @@ impl Drop for Gateways {
 }
 
 /// Returns the variables by which a command in a node finds causeway and its gateway, and those that MPIs
-/// want from root.
+/// demand if they run as root.
 pub fn environment() -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = vec![("CAUSEWAY_CONTROL".into(), CONTROL.into())];
     if let Some(dir) = std::env::current_exe()
@@ -174,7 +174,7 @@ pub fn environment() -> Vec<(OsString, OsString)> {
         }
     }
     if nix::unistd::geteuid().is_root() {
-        // Root inside the lab is no risk beyond root outside it.
+        // Root inside the lab is no more dangerous than root outside it.
         for name in names::AS_ROOT {
             env.push((name.into(), "1".into()));
             env.push((format!("{name}_CONFIRM").into(), "1".into()));
@@ -197,11 +197,11 @@ fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Pairs of sites without a tunnel, and why; and whether any lane is being trained: a program that started
-/// now would spoil what the training finds.
+/// now would distort what the training finds.
 fn missing(lab: &Lab) -> (Vec<String>, bool) {
     let (mut missing, mut trains) = (Vec::new(), false);
     for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {
-        // The head node's /run is its own: the way to it leads through its init.
+        // The head node has its own /run, which can be reached only through its init.
         let socket = PathBuf::from(format!("/proc/{}/root{CONTROL}", node.pid));
         match control::ask(&socket, &Request::Status {}) {
             Ok((Reply::Status(status), _)) => {
@@ -224,13 +224,13 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     let site = &lab.sites()[index];
     let head = head_of(lab, site)?;
     let subnet = site.subnet.to_string();
-    // Nodes have sshd at 22, for `causeway connect`.
+    // Nodes have sshd at port 22, for `causeway connect`.
     let mut text = format!(
         "[accept]\njobs = [\"all\"]\nconnect_from = [\"all:22\", \"all:1024-65535\"]\n\
          [site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\n",
         site.name
     );
-    // A user who asks for clear text in a lab measures it.
+    // A user who asks for clear text in a lab wants to measure it.
     if grid.iter().any(|line| line.starts_with("insecure")) {
         text = text.replacen("[site]", "over_clear_text = true\n[site]", 1);
     }
@@ -262,7 +262,7 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
         let _ = write!(text, "[[peer]]\nsite = \"{}\"\n", other.name);
         let theirs = reachable(lab, other)?;
         let ours = reachable(lab, site)?;
-        // One side dials: the earlier one, unless only the other way is open.
+        // One side dials: the earlier one, unless only the other direction is open.
         if let Some((address, port)) = theirs.filter(|_| index < other_index || ours.is_none()) {
             let _ = writeln!(text, "address = \"{address}:{port}\"");
         }
@@ -271,7 +271,7 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
 }
 
 /// The compute nodes of a site. Those of a batch system are listed if another site has none: jobs over both
-/// run on nodes that the site starts by itself, which are known by their addresses.
+/// run on nodes that the site starts by itself, where addresses identify them.
 fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
     let mut text = String::new();
     if let Some(section) = section_of(site.batch) {
@@ -294,7 +294,7 @@ fn nodes_of(lab: &Lab, site: &SiteView) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What `[batch]` says of a site's batch system.
+/// The `[batch]` section for a site's batch system.
 fn section_of(batch: Batch) -> Option<String> {
     match batch {
         Batch::None => None,
@@ -304,7 +304,7 @@ fn section_of(batch: Batch) -> Option<String> {
     }
 }
 
-/// Returns the virtual subnet of a site whose addresses another one has, too.
+/// Returns the virtual subnet of a site whose addresses another site has, too.
 fn virtual_range(lab: &Lab, index: usize) -> Option<Cidr> {
     let subnet = |site: &SiteView| site.subnet.to_string().parse::<Cidr>().ok();
     let own = subnet(&lab.sites()[index])?;
@@ -316,7 +316,7 @@ fn virtual_range(lab: &Lab, index: usize) -> Option<Cidr> {
     if !others.any(|(_, other)| subnet(other).is_some_and(|other| other.overlaps(&own))) {
         return None;
     }
-    // A scenario has few sites, and its networks leave room for all of them here.
+    // A scenario has few sites, and the pool has room for all of them here.
     let offset = u32::try_from(index)
         .ok()?
         .checked_shl(32 - u32::from(own.prefix()))?;
@@ -334,7 +334,7 @@ fn reachable(lab: &Lab, site: &SiteView) -> Result<Option<(IpAddr, u16)>, Failur
     Ok(head.wan.zip(wan_port(&site.firewall)))
 }
 
-/// Sites whose gateways nobody can dial: two of them meet at another one's.
+/// Sites whose gateways nobody can dial: two of these meet at a third one's gateway.
 fn closed_sites(lab: &Lab) -> Result<usize, Failure> {
     let reached: Result<Vec<_>, Failure> = lab.sites().iter().map(|site| reachable(lab, site)).collect();
     Ok(reached?.iter().filter(|address| address.is_none()).count())

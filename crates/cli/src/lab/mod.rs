@@ -174,7 +174,7 @@ pub fn main(task: Task) -> ExitCode {
     })
 }
 
-/// Why the lab failed, with all its causes. A signal ends a command of the lab as it ends any other.
+/// Why the lab failed, with all causes. A signal ends a command of the lab as it ends any other.
 fn failed(error: LabError) -> Failure {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);
@@ -319,7 +319,7 @@ fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The status of a command as shells give it: 128 + signal for a command that a signal ended.
+/// The status of a command as shells report it: 128 + signal for a command that a signal ended.
 fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let code = status

@@ -1,4 +1,4 @@
-//! The process a lab lives in: starts it, waits for what ends it, stops it.
+//! The process that a lab lives in: starts it, waits for what ends it, stops it.
 
 use super::gateways::{self, Gateways};
 use super::{Failure, Shape, code_of, exit_code, failed};
@@ -31,7 +31,7 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
     let Some(site) = lab.sites().first() else {
         return Err(Failure::usage("the scenario has no site"));
     };
-    // A terminal sends Ctrl-C to the command as well, once there is one.
+    // A terminal sends Ctrl-C to the command as well, once it runs.
     if let Some(signal) = lab.poll_signal() {
         return Err(failed(LabError::Signal(signal.number)));
     }
@@ -53,7 +53,8 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
             Ended::Timeout => gateways.iter_mut().for_each(Gateways::tell_ended),
             Ended::Down => return Err(Failure::new("the grid was taken down while the command ran")),
             Ended::Signal(signal) => {
-                // A second one, or one the command does not end by, ends the lab and all in it.
+                // A second signal, or one by which the command does not end, ends the lab and everything in
+                // it.
                 let code = ExitCode::from(code_of(signal.number));
                 if ended.is_some() {
                     return Ok(code);
@@ -81,9 +82,9 @@ pub fn foreground(shape: &Shape) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Starts a supervisor of its own session and returns when its lab is up.
+/// Starts a supervisor in a session of its own, and returns when its lab is up.
 pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
-    // Found here, so that mistakes are told at once.
+    // Found here, so that mistakes are reported at once.
     let scenario = shape.scenario()?;
     let name = shape.name.clone().unwrap_or(scenario.name);
     let fail = |error: std::io::Error| Failure::new(format!("start the supervisor: {error}"));
@@ -92,8 +93,8 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
             .map_err(|errno| fail(errno.into()))?,
     );
     let exe = std::env::current_exe().map_err(fail)?;
-    // Before there is a supervisor: a signal that ends this process alone would leave it and its lab. It
-    // inherits them blocked, and reads them from a descriptor, too.
+    // Before there is a supervisor, because a signal that ended only this process would leave the supervisor
+    // and its lab behind. The supervisor inherits the signals blocked, and also reads them from a descriptor.
     let signals = block_ends().map_err(fail)?;
     let mut supervisor = Command::new(exe)
         .args(["lab", "up", "--foreground"])
@@ -107,7 +108,7 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
     let line = match first_line(&mut supervisor, &signals).map_err(fail)? {
         Said::Line(line) => line,
         Said::Signal(number) => {
-            // It is in a process group of its own, which Ctrl-C does not reach.
+            // The supervisor is in a process group of its own, which Ctrl-C does not reach.
             if let Ok(pid) = i32::try_from(supervisor.id()) {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
             }
@@ -130,11 +131,11 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
 
 enum Said {
     Line(String),
-    /// This process was told to end meanwhile.
+    /// This process was meanwhile told to end.
     Signal(i32),
 }
 
-/// Has signals that would end this process read from a descriptor.
+/// Makes signals that would end this process readable from a descriptor.
 fn block_ends() -> std::io::Result<SignalFd> {
     let ends = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
     ends.thread_block()?;
@@ -157,7 +158,7 @@ fn first_line(supervisor: &mut Child, signals: &SignalFd) -> std::io::Result<Sai
         if let Some(signal) = signals.read_signal()? {
             return Ok(Said::Signal(signal.ssi_signo as i32));
         }
-        // It writes one line in one piece, or nothing.
+        // The supervisor writes one line in one piece, or nothing.
         let mut bytes = [0; 64];
         let length = output.read(&mut bytes)?;
         line += &String::from_utf8_lossy(&bytes[..length]);
@@ -165,7 +166,7 @@ fn first_line(supervisor: &mut Child, signals: &SignalFd) -> std::io::Result<Sai
     }
 }
 
-/// The directory in which this Causeway is installed: that of its tar, or of cargo.
+/// The directory in which this Causeway is installed: that of the tar, or cargo's.
 fn installed() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?;

@@ -19,7 +19,7 @@ pub struct Args {
     job: One,
 }
 
-/// Returns once the job has ended; status 1 if it had ended before.
+/// Returns once the job has ended; the status is 1 if it had ended before.
 pub fn main(args: &Args) -> ExitCode {
     let id = args.job.id;
     let canceled = store::find(id).and_then(|job| match job.end() {
@@ -44,7 +44,7 @@ fn cancel(job: &Job) -> Result<bool, TextError> {
         if let Some(end) = job.end() {
             return Ok(end.is_canceled);
         }
-        // If nobody carries it, nothing of it runs.
+        // If no process carries it, nothing of it runs.
         if let Some(_lock) = job.lock().map_err(text)?
             && job.end().is_none()
         {

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// Status if a job is unknown or a command line wrong.
 const WRONG_USE: u8 = 2;
 
-/// How often a command polls a job: it may be carried on another host of a shared home directory, which
-/// notifies nobody.
+/// How often a command polls a job: another host that shares the home directory may carry it, and a shared
+/// directory notifies nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Names a submitted job.
@@ -27,7 +27,7 @@ pub struct One {
     id: u64,
 }
 
-/// Says why a command has not done what it was asked for.
+/// Says why a command has not done what it was asked to do.
 fn refused(command: &str, error: &TextError) -> ExitCode {
     say::error(format_args!("causeway {command}: {error}"));
     ExitCode::from(WRONG_USE)

@@ -17,7 +17,7 @@ pub struct Args {
     follow: bool,
 }
 
-/// Prints it.
+/// Prints the output.
 pub fn main(args: &Args) -> ExitCode {
     let job = match store::find(args.job.id) {
         Ok(job) => job,
@@ -34,7 +34,7 @@ fn print(job: &Job, follows: bool) -> io::Result<()> {
     let mut reader = Reader::of(&job.directory);
     let mut stdout = io::stdout().lock();
     loop {
-        // The end is checked first, so that everything printed before it is copied.
+        // Whether the job has ended is checked first, so that everything printed before the end is copied.
         let is_last = !follows || job.end().is_some();
         reader.copy(&mut stdout)?;
         stdout.flush()?;

@@ -8,7 +8,7 @@ use causeway_run::queue::store::{self, Job, State, Submitted, now};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// How long the gateway may take to have a job carried, in seconds.
+/// How long the gateway may take to begin carrying a job, in seconds.
 const CARRIED_SECONDS: u64 = 5;
 
 /// How long an ended job is shown without --all, in seconds.
@@ -25,7 +25,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Lists what is shown of a job. Times are seconds since 1970.
+/// A submitted job as it is shown. Times are in seconds since 1970.
 #[derive(Debug, Serialize)]
 struct Shown {
     id: u64,
@@ -41,7 +41,7 @@ struct Shown {
     command: String,
 }
 
-/// Prints them.
+/// Prints the jobs.
 pub fn main(args: &Args) -> ExitCode {
     let place = match store::place() {
         Ok(place) => place,
@@ -100,7 +100,7 @@ fn shown(job: &Job) -> Option<Shown> {
     })
 }
 
-/// Whether a process carries it.
+/// Whether a process carries the job.
 fn is_carried(job: &Job) -> bool {
     job.lock().is_ok_and(|lock| lock.is_none())
 }

@@ -1,4 +1,4 @@
-//! `causeway submit`: writes a job down, and has the gateway carry it.
+//! `causeway submit`: stores a job, and has the gateway carry it.
 
 use super::refused;
 use crate::run;
@@ -41,7 +41,7 @@ pub fn main(args: &Args) -> ExitCode {
 
 fn submit(run: &Run) -> Result<Job, TextError> {
     let control = control::socket();
-    // Without a gateway nobody would carry it.
+    // Without a gateway, nobody would carry it.
     let status = match questions::status(&control) {
         Err(ControlError::NoGateway { .. }) if gateways::start_own(&control).map_err(TextError::of)? => {
             questions::status(&control)
@@ -72,7 +72,8 @@ fn submit(run: &Run) -> Result<Job, TextError> {
     let job = store::create(&place, &submitted, &words).map_err(failed)?;
     match store::have_carried(&control, &place) {
         Ok(()) => Ok(job),
-        // Another gateway, such as a newer one, would carry it later: the user is told that it is not queued.
+        // Another gateway, such as a later one, might still carry the job, so it is removed: the user is told
+        // that it is not queued.
         Err(ControlError::Refused(why)) => {
             job.remove().map_err(failed)?;
             Err(format!("the gateway does not carry it: {why}").into())

@@ -3,10 +3,10 @@
 use super::Args;
 use causeway_run::error::RunError;
 
-/// Stands for the launcher and its arguments.
+/// The words that stand for the launcher and its arguments.
 const LAUNCHER: &str = "a launcher after --";
 
-/// Groups of options each of which excludes each of another group, with the reason.
+/// Groups of options: each option of one excludes each of the other, for this reason.
 struct Rule {
     of: &'static [&'static str],
     excludes: &'static [&'static str],
@@ -79,7 +79,7 @@ const RULES: &[Rule] = &[
 /// Refuses options that exclude each other.
 ///
 /// # Errors
-/// The first two, and why.
+/// Two options exclude each other; the error names the first such pair, and why.
 pub fn check(args: &Args) -> Result<(), RunError> {
     let is_given = |option: &&&str| is_given(args, option);
     for rule in RULES {
@@ -146,7 +146,7 @@ mod tests {
         Args::typed(&line.split(' ').collect::<Vec<_>>())
     }
 
-    /// An example of each option, with what it needs.
+    /// An example of each option, with everything that it needs.
     fn example(option: &str) -> String {
         match option {
             "--sites" => "--sites rennes=2,nancy=2".to_owned(),

@@ -13,7 +13,7 @@ pub struct Args {
     name: Option<String>,
 }
 
-/// Fetches it to the current directory, by the patterns that the job was given.
+/// Fetches the files to the current directory, by the patterns that the job was given.
 pub fn main(args: &Args) -> ExitCode {
     match fetch(args.name.as_deref()) {
         Ok(status) => ExitCode::from(status),

@@ -1,5 +1,5 @@
-//! `causeway run -- mpirun ...`: one job over the sites of the grid. `read` makes of the arguments what a run
-//! is meant to do, by the rules of `apart`; crates/run does it.
+//! `causeway run -- mpirun ...`: one job over the sites of the grid. `read` turns the arguments into what the
+//! run is meant to do, by the rules of `apart`; crates/run does it.
 
 pub mod apart;
 pub mod fetch;
@@ -126,7 +126,7 @@ pub struct Args {
 pub fn main(args: &Args) -> ExitCode {
     let done = read(args).and_then(|run| {
         let is_of_a_job = run.report.is_some();
-        // Whatever kills the process that carries this run, the run ends.
+        // If the process that carries this job is killed, for whatever reason, the run must end.
         if is_of_a_job {
             let _ = set_pdeathsig(Signal::SIGKILL);
         }

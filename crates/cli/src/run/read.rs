@@ -1,5 +1,5 @@
-//! Reads what a run is meant to do from what was typed. All that can be wrong with a command line by itself
-//! is found here, before anything is asked for.
+//! Reads what a run is meant to do from what was typed. Everything that can be wrong with the command line
+//! itself is found here, before anything is requested.
 
 use super::Args;
 use super::apart;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Reads arguments.
 ///
 /// # Errors
-/// What is wrong with them, and what to type.
+/// The arguments are wrong; the error says how, and what to type.
 pub fn read(args: &Args) -> Result<Run, RunError> {
     apart::check(args)?;
     let files = FilesWanted {
@@ -108,7 +108,7 @@ fn commands(at: &[String]) -> Result<Vec<SiteCommand>, RunError> {
     Ok(commands)
 }
 
-/// Refuses `--sites` that does not fit what starts at the sites.
+/// Refuses a `--sites` that does not fit what starts at the sites.
 fn check_sites(args: &Args, start: &Start, sites: Option<&Shares>) -> Result<(), RunError> {
     match start {
         Start::Commands(commands) => match (sites, args.time) {

@@ -31,7 +31,7 @@ pub struct Args {
 /// Longest time between two polls: a day.
 const LONGEST: f64 = 86_400.0;
 
-/// Shortest: a gateway has more to do than to answer.
+/// Shortest time: a gateway has more to do than answer polls.
 const SHORTEST: f64 = 0.1;
 
 fn seconds(text: &str) -> Result<Duration, TextError> {

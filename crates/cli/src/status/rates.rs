@@ -28,8 +28,8 @@ pub struct LaneRate {
     pub rate: Rate,
 }
 
-/// The rates of every tunnel of `now`. A tunnel or lane that was not there at the last poll counts from 0, as
-/// its counters do. `None` if another process answered then.
+/// The rates of every tunnel of `now`. A tunnel or lane that did not exist at the last poll counts from 0, as
+/// its counters do. `None` if another process answered the last poll.
 pub fn rates(before: &Status, now: &Status, elapsed: Duration) -> Option<Vec<TunnelRate>> {
     let same = (before.pid, before.worker_ends) == (now.pid, now.worker_ends);
     if !same || elapsed.is_zero() {
@@ -62,11 +62,11 @@ fn lane_rates(last: Option<&TunnelStatus>, tunnel: &TunnelStatus, elapsed: Durat
     lanes.collect()
 }
 
-/// Computes the rates from sent and received bytes, before and now.
+/// Computes the rates from the bytes sent and received, before and now.
 fn rate(before: Option<(u64, u64)>, now: (u64, u64), elapsed: Duration) -> Rate {
     let before = before.unwrap_or_default();
     let per_second = |before: u64, now: u64| {
-        // A counter that went down is a new connection's, which began at 0.
+        // A counter that has gone down belongs to a new connection, for which it began at 0.
         let bytes = now.checked_sub(before).unwrap_or(now);
         bytes as f64 * 8.0 / elapsed.as_secs_f64()
     };

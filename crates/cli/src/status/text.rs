@@ -1,4 +1,4 @@
-//! A gateway's state for people. Which fields are left to `--wide` is decided here.
+//! Shows a gateway's state to people. Which fields only `--wide` shows is decided here.
 
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
@@ -7,7 +7,7 @@ use causeway_control::{
 };
 use causeway_host::columns::Width;
 
-/// Writes the status as lines. With `rates`, tunnels and lanes say what crosses them.
+/// Writes the status as lines. If there are `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {
     let mut text = head_lines(status, width);
     if let Some(grid) = &status.grid {
@@ -229,7 +229,7 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Writes the rate of a path. What congestion control assumes before anything was measured would only
-/// mislead.
+/// mislead, and is left out.
 fn rate(bits_per_second: u64, is_a_guess: bool) -> String {
     match is_a_guess {
         true => "rate not measured".to_owned(),
@@ -376,7 +376,8 @@ pub mod tests {
         );
     }
 
-    /// Names as long as a configuration allows, and figures of a gateway that has run for a year.
+    /// A status with names as long as a configuration allows, and figures of a gateway that has run for a
+    /// year.
     fn full() -> Status {
         let mut status = status();
         let long = "a-site-whose-name-nobody-types".to_owned();

@@ -1,4 +1,5 @@
-//! Polls the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody reads.
+//! Polls the gateway again and again, until Ctrl-C, which has its usual effect, or until nobody reads the
+//! output.
 
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
@@ -18,22 +19,22 @@ struct Watch {
     every: Duration,
     /// The last poll, if the gateway answered.
     last: Option<(Status, Instant)>,
-    /// It has been said that the gateway does not answer.
+    /// Whether it has been reported that the gateway does not answer.
     gone: bool,
 }
 
 /// How polls are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// One object a line.
+    /// One object for each line.
     Json,
-    /// Each in the place of the last one.
+    /// Each poll replaces the last one on the screen.
     Screen,
-    /// One after the other.
+    /// One block after the other.
     Blocks,
 }
 
-/// A poll as JSON: what `--json` shows, when it was, and what crossed since the last one.
+/// A poll as JSON: what `--json` shows, when the poll was, and what has crossed since the last one.
 #[derive(Serialize)]
 struct Line<'a> {
     unix_seconds: f64,
@@ -64,7 +65,7 @@ pub fn watch(every: Duration, json: bool, width: Width) -> ExitCode {
             Err(error @ (ControlError::Answer(_) | ControlError::Refused(_))) => Err(fail(error)),
             Err(error) => watch.on_silence(&error),
         };
-        // Polls that took longer than their time are not made up for.
+        // Polls that took longer than their turn are not made up for.
         next = (next + every).max(Instant::now());
         if let Err(code) = shown.and_then(|()| wait(next)) {
             return code;
@@ -85,7 +86,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Says once that the gateway is silent: what is tried again is not news each time.
+    /// Reports once that the gateway is silent: that it still is at the next poll is not news.
     fn on_silence(&mut self, error: &ControlError) -> Result<(), ExitCode> {
         if std::mem::replace(&mut self.gone, true) {
             return Ok(());
@@ -118,7 +119,7 @@ impl Watch {
         }
     }
 
-    /// JSON is read by programs: what is not JSON goes elsewhere.
+    /// JSON is read by programs: anything else is printed elsewhere.
     fn say(&self, text: &str) -> Result<(), ExitCode> {
         if self.form == Form::Json {
             say::error(format_args!("causeway status: {text}"));
@@ -128,8 +129,8 @@ impl Watch {
     }
 }
 
-/// Waits until `until`, or until nobody reads what would be shown next. A pipe reports that as an error,
-/// which poll(2) reports unasked.
+/// Waits until `until`, or until nobody would read the next output. A pipe reports that as an error, which
+/// poll(2) reports unasked.
 fn wait(until: Instant) -> Result<(), ExitCode> {
     let stdout = std::io::stdout();
     loop {

@@ -1,4 +1,4 @@
-//! Changes what this user may and asked for, and undoes it.
+//! Makes the changes that this user may make and asked for, and undoes them.
 
 use super::host::{SYSCTL_ROOT, setting_path};
 use super::item::{Change, Item, Who};
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What users type for everything.
+/// The word that users type for all rows.
 const ALL: &str = "all";
 
 /// Who can make the change of a row.
@@ -32,7 +32,7 @@ pub fn who(item: &Item) -> Who {
     }
 }
 
-/// Changes the rows of these names or groups that are not as they should be.
+/// Changes the rows with these names or groups that are not as they should be.
 pub fn apply(items: &[Item], names: &[String]) -> ExitCode {
     match apply_all(items, names) {
         Ok(status) => status,
@@ -67,7 +67,8 @@ fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError>
         .iter()
         .filter(|item| names.iter().any(|name| is_of(item, name)));
     let wanted: Vec<&Item> = wanted.filter(|item| !item.is_enough).collect();
-    // What was asked for by name and is refused is a failure; of "all", only what this user may is asked for.
+    // A row that was asked for by name and is refused is a failure; "all" asks only for what this user may
+    // change.
     let by_name = !names.iter().any(|name| name == ALL);
     let mut is_done = true;
     let mut lines = Vec::new();

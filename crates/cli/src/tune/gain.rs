@@ -1,4 +1,4 @@
-//! Finds what `causeway bench` has measured of a change.
+//! Finds what `causeway bench` has measured of the effect of a change.
 
 use super::item::Item;
 use super::need::Carrier;
@@ -9,8 +9,8 @@ use causeway_bench::table::size;
 use causeway_wire::TextError;
 use std::path::PathBuf;
 
-/// Replaces what is expected by what was measured, for MPIs that were measured untuned and tuned: of all
-/// sizes the one that gained most.
+/// Replaces the expected gain by the measured one, for MPIs that were measured untuned and tuned: that of the
+/// size that gained most.
 ///
 /// # Errors
 /// A directory cannot be read.
@@ -38,7 +38,7 @@ pub fn measured(items: &mut [Item], carrier: Carrier, directories: &[PathBuf]) -
     Ok(())
 }
 
-/// The size whose time fell most from default to tuned, and the ratio.
+/// The size whose time fell most from the default to the tuned settings, and the ratio.
 fn best(entries: &[Entry], mpi: &str, way: Way) -> Option<(u64, f64)> {
     let times = |settings: Settings| {
         let own = entries.iter().filter(move |entry| {

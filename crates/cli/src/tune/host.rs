@@ -25,17 +25,17 @@ const LOOKED_AT: [&str; 13] = [
     "net/ipv4/tcp_wmem",
 ];
 
-/// What was read. A setting that cannot be read is missing: a container may not show it.
+/// The values read. A setting that cannot be read is missing: a container may not show it.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     settings: BTreeMap<&'static str, String>,
     /// Hard limit of open files.
     pub files: Option<u64>,
-    /// Major and minor number of the kernel.
+    /// Major and minor version of the kernel.
     pub kernel: Option<(u32, u32)>,
 }
 
-/// The process of a gateway whose limits are the gateway's.
+/// The process whose limits are those of the gateway.
 pub fn worker_of(status: &Status) -> u32 {
     match status.worker {
         0 => status.pid,
@@ -44,7 +44,7 @@ pub fn worker_of(status: &Status) -> u32 {
 }
 
 impl Host {
-    /// Reads all; `gateway` is the process whose limit of files counts, if it runs.
+    /// Reads everything; `gateway` is the process whose limit of files counts, if the gateway runs.
     pub fn read(gateway: Option<u32>) -> Host {
         let text = |name: &'static str| {
             let text = std::fs::read_to_string(setting_path(Path::new(SYSCTL_ROOT), name)).ok()?;
@@ -60,12 +60,12 @@ impl Host {
         }
     }
 
-    /// A setting as the kernel writes it, its words one blank apart.
+    /// A setting as the kernel writes it, with single blanks between its words.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
     }
 
-    /// A setting's number at a position.
+    /// The number at a position of a setting.
     pub fn number(&self, name: &str, at: usize) -> Option<u64> {
         self.setting(name)?.split(' ').nth(at)?.parse().ok()
     }
@@ -83,7 +83,7 @@ pub fn setting_path(root: &Path, name: &str) -> PathBuf {
     root.join(name)
 }
 
-/// The words of a setting, one blank apart: the kernel puts tabs between them.
+/// The words of a setting, with single blanks between them: the kernel uses tabs.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

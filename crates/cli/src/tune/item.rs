@@ -14,48 +14,48 @@ pub struct Item {
     pub current: String,
     /// What it should be.
     pub wanted: String,
-    /// It need not be changed.
+    /// Whether the present value suffices.
     pub is_enough: bool,
     /// The reason for `wanted`.
     pub why: String,
-    /// What a change is expected to give, or was seen to give; empty if it need not be changed.
+    /// What a change is expected to gain, or was measured to gain; empty if it need not be changed.
     pub gain: String,
     /// See [`Change`].
     pub change: Change,
 }
 
-/// How it is changed.
+/// How the item is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// A kernel setting, by its path below /proc/sys.
     Setting {
-        /// Such as `net/ipv4/tcp_wmem`.
+        /// The setting's name, such as `net/ipv4/tcp_wmem`.
         name: String,
         /// All of its words.
         value: String,
     },
     /// Open MPI's file of parameters in the home directory.
     OpenMpi {
-        /// Names and values.
+        /// The parameters' names and values.
         parameters: Vec<(String, String)>,
     },
     /// Variables that must be exported where mpirun is started.
     Environment {
-        /// Names and values.
+        /// The variables' names and values.
         variables: Vec<(String, String)>,
     },
-    /// What the user has set otherwise, and alone may change.
+    /// The user has set the item to something else, and only the user may change it.
     Own {
         /// What to do, in one sentence.
         what: String,
     },
-    /// What to do is said in one sentence.
+    /// A person has to make the change; a sentence says how.
     Told {
         /// A command or a sentence.
         what: String,
     },
-    /// `causeway run` does it for each job.
+    /// `causeway run` makes the change for each job.
     ByRun,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Who {
 }
 
 impl Change {
-    /// What a user who may make it would type.
+    /// The command that a user who may make the change would type.
     pub fn command(&self) -> String {
         match self {
             Change::Setting { name, value } => {

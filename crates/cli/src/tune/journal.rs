@@ -1,5 +1,5 @@
 //! Remembers what was there before a change, so that it can be undone exactly, even after a kill at any
-//! moment: a value is in the journal, on disk, before it is changed.
+//! moment: the old value is in the journal, on disk, before it is changed.
 
 use super::host::{SYSCTL_ROOT, setting_path, words};
 use causeway_control::private;
@@ -12,14 +12,14 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// How undoing an entry ended.
+/// What undoing an entry has done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undone {
-    /// It is as it was.
+    /// The value is as it was.
     Restored,
-    /// Somebody has changed it since: it was left alone.
+    /// Somebody has changed the value since, so it was left alone.
     ChangedSince(String),
-    /// It could not be written.
+    /// The value could not be written.
     Refused(String),
 }
 
@@ -33,16 +33,16 @@ pub enum JournalError {
         path: PathBuf,
         source: io::Error,
     },
-    /// It is no journal.
+    /// The file is not a journal.
     #[error("{} is no journal of causeway tune: {why}", path.display())]
     Content { path: PathBuf, why: String },
-    /// Somebody else may have written it.
+    /// Somebody else may have written the journal.
     #[error("{}: {why}; its entries would be carried out as you", path.display())]
     Foreign { path: PathBuf, why: String },
     /// Another causeway tune is running.
     #[error("another causeway tune is at work with {}", .0.display())]
     Busy(PathBuf),
-    /// There is no place for one.
+    /// There is no directory for a journal.
     #[error(transparent)]
     Home(#[from] NoHome),
 }
@@ -69,7 +69,7 @@ fn check_own(path: &Path) -> Result<(), JournalError> {
 pub struct Journal {
     path: PathBuf,
     entries: Vec<Entry>,
-    /// Where kernel settings lie.
+    /// Where kernel settings are.
     settings: PathBuf,
     /// Held until the journal is closed.
     _lock: Lock,
@@ -81,7 +81,7 @@ fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Journa
 }
 
 impl Journal {
-    /// Opens the journal of that path, which need not be there yet.
+    /// Opens the journal at that path, which need not exist yet.
     ///
     /// # Errors
     /// See [`JournalError`].
@@ -116,10 +116,10 @@ impl Journal {
         })
     }
 
-    /// What was there before the first change, or is there now if nothing was changed.
+    /// The value before the first change, or the present one if nothing was changed.
     ///
     /// # Errors
-    /// It cannot be read, in one sentence.
+    /// The value cannot be read; the error is a sentence.
     pub fn original(&self, target: &Target) -> Result<Option<String>, TextError> {
         let mut entries = self.entries.iter();
         match entries.find(|entry| entry.target == *target) {
@@ -128,11 +128,11 @@ impl Journal {
         }
     }
 
-    /// Changes `target`. What was there at the first change stays remembered.
+    /// Changes `target`. The value before the first change stays remembered.
     ///
     /// # Errors
-    /// The journal cannot be written: nothing was changed then. The value is refused: the sentence says why,
-    /// and nothing was changed either.
+    /// The journal cannot be written, and nothing was changed. Or the value is refused: then the sentence
+    /// says why, and nothing was changed either.
     pub fn change(&mut self, target: Target, after: &str) -> Result<Result<(), TextError>, JournalError> {
         let now = match self.read(&target) {
             Ok(now) => now,
@@ -163,7 +163,7 @@ impl Journal {
         Ok(Ok(()))
     }
 
-    /// Undoes everything, the last change first, and forgets what is as it was.
+    /// Undoes everything, the last change first, and forgets what is as it was before.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -185,7 +185,7 @@ impl Journal {
             Ok(now) => now,
             Err(error) => return Undone::Refused(error.to_string()),
         };
-        // It was killed before it changed the value.
+        // A kill came before the value was changed.
         if now == entry.before {
             return Undone::Restored;
         }
@@ -198,7 +198,7 @@ impl Journal {
         }
     }
 
-    /// Reads what is there now; `None` if there is no file.
+    /// Reads the present value; `None` if there is no file.
     fn read(&self, target: &Target) -> io::Result<Option<String>> {
         match target {
             Target::Setting(name) => {
@@ -216,7 +216,7 @@ impl Journal {
     fn write(&self, target: &Target, text: Option<&str>) -> io::Result<()> {
         match (target, text) {
             (Target::Setting(name), Some(text)) => {
-                // One write: the kernel takes each as a whole value.
+                // In one write: the kernel takes each write as a whole value.
                 let mut file = File::options()
                     .write(true)
                     .open(setting_path(&self.settings, name))?;
@@ -250,12 +250,13 @@ impl Journal {
     }
 }
 
-/// Writes under another name and renames: nobody reads half of it. The mode of what was there is kept.
+/// Writes under another name and renames, so that nobody reads half of it. The mode of the former file is
+/// kept.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;
     }
-    // A link stays a link, to a file that is replaced.
+    // A link stays a link; the file that it points to is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mode = std::fs::metadata(&path)
         .map(|data| data.permissions().mode())
@@ -339,7 +340,7 @@ mod tests {
         let fake = Fake::new();
         let mut journal = fake.journal();
         journal.change(wmem(), "4 5 6").unwrap().unwrap();
-        // As it is after a kill that came before the value was written.
+        // The state after a kill that came before the value was written.
         fake.set("1 2 3");
         drop(journal);
         assert_eq!(fake.journal().undo().unwrap(), [(wmem(), Undone::Restored)]);

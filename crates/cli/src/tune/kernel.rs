@@ -1,31 +1,33 @@
-//! Rows of the kernel, of limits and of the network. Pure, but for what a process may choose.
+//! Rows of the kernel, of limits and of the network. Pure, except for what a process may choose.
 //!
 //! Hablot et al. (2007), section IV: buffers of a connection must hold what is in flight, or the path stays
-//! empty while its sender waits. The same for a kernel of today, whose buffers grow by themselves up to a
-//! bound.
+//! empty while its sender waits. Here the same is done for today's kernels, whose buffers grow by themselves
+//! up to a bound.
 
 use super::host::Host;
 use super::item::{Change, Item};
 use super::need::{Carrier, Need};
 use causeway_gateway::{UDP_BUFFER_BYTES, lanes, may_begin_anew};
 
-/// Files that a gateway needs for two hundred ranks that all talk to all, half of them at each site: one for
+/// Files that a gateway needs for two hundred ranks, half of them at each site, that all talk to all: one for
 /// each stream.
 const FILES: u64 = 10_000;
 
-/// The kernel keeps half of a buffer for its own records, so a connection has at most half of it in flight.
+/// The kernel keeps half of a buffer for its own records, so a connection can have at most half of it in
+/// flight.
 const BUFFER_TIMES: u64 = 2;
 
 /// What Hablot et al. (2007) set for all paths of their grid.
 const USUAL_BUFFER: u64 = 4 << 20;
 
-/// A larger bound costs memory and gives nothing on any path of today.
+/// A larger bound costs memory and gains nothing on any path of today.
 const MOST_BUFFER: u64 = 1 << 30;
 
-/// Losses from which a congestion control that halves its window at each one keeps a long path empty.
+/// The loss rate from which a congestion control that halves its window at each loss leaves a long path
+/// mostly empty.
 const LOSSY: f64 = 1e-4;
 
-/// Segments of a window that begins anew (RFC 6928).
+/// Segments in a window that starts anew (RFC 6928).
 const FIRST_WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
 
@@ -57,7 +59,7 @@ fn setting(host: &Host, name: &'static str, value: &str, is_enough: bool) -> Opt
     })
 }
 
-/// All rows, in the order in which they matter. What a container does not show is left out.
+/// All rows, the most important ones first. What a container does not show is left out.
 pub fn items(host: &Host, need: &Need) -> Vec<Item> {
     let mut all = Vec::new();
     all.extend(["net/ipv4/tcp_wmem", "net/ipv4/tcp_rmem"].map(|name| tcp_buffer(host, need, name)));
@@ -85,7 +87,7 @@ fn tcp_buffer(host: &Host, need: &Need, name: &'static str) -> Option<Item> {
     let on_the_way = need.on_the_way()?;
     let shares = match need.carrier {
         Carrier::Ranks => 1,
-        // The gateway opens as many lanes as the path needs, and all together fill it.
+        // The gateway opens as many lanes as the path needs, and together they fill it.
         Carrier::Gateway => lanes::most() as u64,
     };
     let least = (BUFFER_TIMES * on_the_way / shares).max(1);
@@ -112,7 +114,7 @@ fn tcp_buffer(host: &Host, need: &Need, name: &'static str) -> Option<Item> {
     Some(Item { why, gain, ..item })
 }
 
-/// The bound of buffers that a process asks for.
+/// The bound of buffers whose size a process asks for.
 fn asked_buffer(host: &Host, need: &Need, name: &'static str) -> Option<Item> {
     let current = host.number(name, 0)?;
     let (wanted, why) = match need.carrier {
@@ -160,7 +162,7 @@ fn idle(host: &Host, need: &Need) -> Option<Item> {
     };
     let gain = match (item.is_enough, need.on_the_way(), need.round_trip_ms()) {
         (false, Some(held), Some(round_trip)) => {
-            // The window doubles in each round trip until it holds what the path does.
+            // The window doubles in each round trip until it holds as much as the path does.
             let doublings = (held as f64 / (FIRST_WINDOW * SEGMENT)).log2().max(0.0);
             format!(
                 "up to {:.0} ms for a message of {} kB after a pause",
@@ -276,7 +278,7 @@ fn queue(host: &Host) -> Option<Item> {
     })
 }
 
-/// Extensions of TCP that every kernel has, unless somebody took them away.
+/// Extensions of TCP that every kernel has, unless somebody has switched them off.
 fn extension(host: &Host, name: &'static str) -> Option<Item> {
     // tcp_timestamps may also be 2: without a random offset.
     let is_on = host.setting(name)? != "0";
@@ -320,7 +322,7 @@ fn mtu(host: &Host, need: &Need) -> Option<Item> {
     })
 }
 
-/// The hard limit of files, because the gateway raises its own limit that far.
+/// The hard limit on open files, because the gateway raises its own limit to it.
 fn files(host: &Host) -> Item {
     let shown = host
         .files
@@ -391,7 +393,7 @@ mod tests {
         assert!(near.is_enough, "{near:?}");
         let far = named(&host(), &need(Carrier::Ranks, 90_000.0), "net.ipv4.tcp_wmem");
         assert!(!far.is_enough);
-        // 90 ms at 1 Gbit/s hold 11.25 MB: twice that is needed, and twice as much again wanted.
+        // 90 ms at 1 Gbit/s hold 11.25 MB: twice that is needed, and twice as much again is asked for.
         assert_eq!(far.wanted, "4096 16384 67108864");
         assert_eq!(
             far.change.command(),

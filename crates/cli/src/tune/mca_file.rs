@@ -1,12 +1,13 @@
-//! Open MPI's file of parameters in the home directory: what the user has set there, and what causeway tune.
+//! Open MPI's file of parameters in the home directory: what the user has set there, and what causeway tune
+//! has.
 
 use causeway_host::user_directories;
 use std::path::PathBuf;
 
-/// Precedes the lines of causeway tune, which are the last ones.
+/// Precedes the lines of causeway tune, which come last in the file.
 pub const MARK: &str = "# causeway tune --direct --apply; 'causeway tune --undo' takes it away";
 
-/// Where it is below the home directory.
+/// The file's path below the home directory.
 const PATH: &str = ".openmpi/mca-params.conf";
 
 /// The path of this user's file.
@@ -19,13 +20,13 @@ pub fn path() -> Result<PathBuf, user_directories::NoHome> {
 pub struct McaFile(pub String);
 
 impl McaFile {
-    /// Reads this user's; a missing one counts as empty.
+    /// Reads this user's file; a missing one counts as empty.
     pub fn read() -> McaFile {
         let text = path().ok().and_then(|path| std::fs::read_to_string(path).ok());
         McaFile(text.unwrap_or_default())
     }
 
-    /// Returns what the user has set. Open MPI takes the last of several values.
+    /// Returns what the user has set. If there are several values, Open MPI takes the last.
     pub fn user_value(&self, name: &str) -> Option<&str> {
         value(self.0.split(MARK).next()?, name)
     }

@@ -1,9 +1,9 @@
-//! `causeway tune`: what a path between sites asks of this host and of its MPIs, what they have, and what
-//! changing it gives.
+//! `causeway tune`: what a path between sites demands of this host and of its MPIs, what they have, and what
+//! changing it gains.
 //!
-//! `host` reads, `need` is what the path asks for, `kernel` and `mpi` make the rows (`item`). `apply` changes
-//! what this user may, and `journal` remembers what was there. `gain` finds what was measured, and
-//! `verify` measures.
+//! `host` reads what there is, `need` is what the path demands, `kernel` and `mpi` make the rows (`item`).
+//! `apply` makes the changes that this user may make, and `journal` remembers what was there before. `gain`
+//! finds what was measured, and `verify` measures.
 
 mod apply;
 mod gain;

@@ -1,6 +1,7 @@
-//! Rows of each MPI: up to which size it sends without asking first, and its buffers. Pure.
+//! Rows of each MPI: up to which size it sends messages without asking first, and its buffers. Pure.
 //!
-//! Hablot et al. (2007), section IV: beyond that size a message waits a round trip for the receiver's leave.
+//! Hablot et al. (2007), section IV: beyond that size a message waits a round trip for the receiver's
+//! permission.
 
 use super::item::{Change, Item};
 use super::mca_file::McaFile;
@@ -11,13 +12,13 @@ use causeway_bench::running::mpis::NamedMpi;
 use causeway_mpis::Mpi;
 use causeway_mpis::names::MCA;
 
-/// A message beyond every default limit, for what is expected.
+/// A message longer than every default limit, to estimate the gain.
 const EXAMPLE_BYTES: u64 = 64 << 10;
 
-/// Ranks of a usual job: more have smaller limits.
+/// Ranks of a usual job: with more, limits are smaller.
 const RANKS: u32 = 16;
 
-/// Rows for one MPI. `set` is what Open MPI's file has.
+/// Rows for one MPI. `set` is what Open MPI's file contains.
 pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Vec<Item> {
     let Some(link) = need.link.as_ref() else {
         return Vec::new();
@@ -48,7 +49,7 @@ pub fn items(mpi: &NamedMpi, need: &Need, allowed: Allowed, set: &McaFile) -> Ve
     items
 }
 
-/// What the limits are now, what they should be, and how they become that.
+/// What the limits are now, what they should be, and how to change them.
 fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> Item {
     let row = |current: String, is_enough: bool, change: Change| Item {
         name: String::new(),
@@ -64,7 +65,7 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
         let sets = format!("causeway run sets {} for a job of {RANKS} ranks", words(limits));
         return row(sets, true, Change::ByRun);
     }
-    // What the user has set stays as it is, even if it is too little: tune only says so.
+    // What the user has set stays as it is, even if it is too small: tune only says so.
     let own = |name: &str| {
         std::env::var(name)
             .ok()
@@ -90,7 +91,7 @@ fn limits_of(mpi: Mpi, carrier: Carrier, limits: &[Variable], set: &McaFile) -> 
         .filter(|limit| own(limit.0).is_some() && !suffices(limit))
         .collect();
     let done = limits.iter().all(|limit| suffices(&limit));
-    // Rows of tune's own must all be in the change: it writes them anew.
+    // All lines of tune's own must be in the change, because it writes them all anew.
     let change = match by_user.as_slice() {
         [_, ..] if open.iter().all(|limit| suffices(&limit)) => Change::Own {
             what: format!(
@@ -135,7 +136,7 @@ fn words(variables: &[Variable]) -> String {
     all.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a value does what the wanted one does: a higher limit does, too.
+/// Whether a value has the effect of the wanted one: a higher limit has, too.
 fn is_enough(value: &str, wanted: &str) -> bool {
     match (value.parse::<u64>(), wanted.parse::<u64>()) {
         (Ok(value), Ok(wanted)) => value >= wanted,
@@ -149,7 +150,7 @@ fn is_buffer(name: &str) -> bool {
     name.contains("sndbuf") || name.contains("rcvbuf")
 }
 
-/// What a message takes with the round trip more, and without.
+/// What a message gains if it is spared one round trip.
 fn expected(link: &KnownLink) -> String {
     let without = link.link().one_way_us(EXAMPLE_BYTES);
     let ratio = (without + link.round_trip_us) / without;
@@ -205,7 +206,7 @@ mod tests {
             parameters[0],
             ("btl_tcp_eager_limit".to_owned(), "16778240".to_owned())
         );
-        // 64 kB take 6.32 ms, and 17.9 with a round trip more.
+        // 64 kB take 6.32 ms, and 17.9 ms with one more round trip.
         assert_eq!(open[0].gain, "expected: 64 kB in 1/2.8 of the time");
         let intel = items_of(Carrier::Ranks, Mpi::Intel);
         assert!(matches!(intel[0].change, Change::Environment { .. }));
@@ -224,7 +225,7 @@ mod tests {
         let mark = super::super::mca_file::MARK;
         let done = row(&format!("{mark}\n{applied}"));
         assert!(done.is_enough && done.current == done.wanted, "{done:?}");
-        // A wider link than before: tune's own lines are written anew.
+        // The link is wider than before: tune's own lines are written anew.
         let narrow = row(&format!("{mark}\n{}", applied.replace("16778240", "70000")));
         assert!(!narrow.is_enough, "{narrow:?}");
         assert_eq!(
@@ -233,7 +234,7 @@ mod tests {
                 parameters: parameters.clone()
             }
         );
-        // One value of the user's, and the others of tune's.
+        // One value is the user's, the others are tune's.
         let mixed = row(&format!("btl_tcp_eager_limit = 70000\n{mark}\n{applied}"));
         let Change::Own { what } = &mixed.change else {
             panic!("{mixed:?}");

@@ -1,9 +1,9 @@
-//! What a path between sites asks of a host: the bytes in flight, and who keeps them there.
+//! What a path between sites demands of a host: the bytes in flight, and who keeps them in flight.
 
 use causeway_bench::plan::KnownLink;
 use causeway_control::{Status, TunnelStatus};
 
-/// Who has connections between sites.
+/// Who has the connections between sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
     /// The ranks themselves, without Causeway.
@@ -17,11 +17,11 @@ pub enum Carrier {
 pub struct Need {
     /// See [`Carrier`].
     pub carrier: Carrier,
-    /// The path that holds most; `None` if none is known.
+    /// The path that holds the most bytes; `None` if none is known.
     pub link: Option<KnownLink>,
-    /// Share of segments that get lost there.
+    /// Share of segments that get lost on it.
     pub loss: f64,
-    /// Largest packet of the path; 0 if it is not known.
+    /// Largest packet that the path takes; 0 if it is not known.
     pub mtu_bytes: u32,
     /// The congestion control that lanes use; empty if there are none.
     pub lanes_use: String,
@@ -30,7 +30,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// What this gateway's tunnels show; `given` takes precedence.
+    /// The need according to this gateway's tunnels; `given` takes precedence.
     pub fn new(carrier: Carrier, status: Option<&Status>, given: Option<KnownLink>) -> Need {
         let tunnels = status.map_or(&[][..], |status| &status.tunnels);
         let held = |tunnel: &&TunnelStatus| {
@@ -62,7 +62,7 @@ impl Need {
         Some((link.round_trip_us / 1e6 * link.rate_bits_per_second / 8.0) as u64)
     }
 
-    /// Milliseconds of a round trip.
+    /// The round trip in milliseconds.
     pub fn round_trip_ms(&self) -> Option<f64> {
         Some(self.link.as_ref()?.round_trip_us / 1e3)
     }

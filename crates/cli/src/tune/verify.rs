@@ -1,4 +1,4 @@
-//! Measures without and with what the table wants, in turn.
+//! Measures with the present settings and with those that the table wants, in turn.
 
 use super::Args;
 use crate::version::VERSION;
@@ -8,12 +8,12 @@ use causeway_bench::running::{self as bench, Step};
 use causeway_host::say;
 use std::process::ExitCode;
 
-/// A short, a usual and a long message, each after a pause in which windows shrink.
+/// A short, a medium and a long message, each after a pause in which windows shrink.
 const SIZES: [u64; 3] = [1, 64 << 10, 1 << 20];
 const PAUSE_MILLISECONDS: u64 = 300;
 const ROUNDS: u32 = 20;
 
-/// The status is that of a measurement.
+/// The status is that of the measurement.
 pub fn main(args: &Args) -> ExitCode {
     let way = match args.direct {
         true => Way::Direct,
@@ -44,7 +44,7 @@ pub fn main(args: &Args) -> ExitCode {
     bench::verify(common, (&SIZES, ROUNDS, PAUSE_MILLISECONDS), &step)
 }
 
-/// Names what comes before a run.
+/// The step that precedes a run.
 fn step(way: Way, settings: Settings) -> Step {
     let words: &[&str] = match settings {
         Settings::Default => &["tune", "--undo"],
@@ -53,7 +53,7 @@ fn step(way: Way, settings: Settings) -> Step {
     let direct = (way == Way::Direct && settings == Settings::Tuned).then_some("--direct");
     Step {
         words: words.iter().copied().chain(direct).map(str::to_owned).collect(),
-        // The kernels that count are those of the hosts with connections between sites.
+        // The kernels that matter are those of the hosts that have connections between sites.
         on_nodes: way == Way::Direct,
     }
 }

@@ -1,14 +1,14 @@
-//! Lets jobs of more sites run at a site that is set up already: adds them to its configuration, if that is
-//! still as `causeway gateway --join` wrote it.
+//! Lets jobs of more sites run at a site that is set up already: adds the sites to its configuration, if that
+//! is still as `causeway gateway --join` wrote it.
 
 use causeway_gateway::Config;
 use causeway_host::own_file;
 use std::fs;
 
-/// Adds them. The gateway takes the configuration up with `causeway gateway --drain`.
+/// Adds the sites. The gateway adopts the configuration with `causeway gateway --drain`.
 ///
 /// # Errors
-/// The lists are not on one line each, or the file cannot be written.
+/// One of the lists does not have a line of its own, or the file cannot be written.
 pub fn accept(names: &[String]) -> Result<(), String> {
     let file = causeway_host::user_directories::gateway_config().map_err(|error| error.to_string())?;
     let text = fs::read_to_string(&file).map_err(|error| format!("read {}: {error}", file.display()))?;

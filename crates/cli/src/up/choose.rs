@@ -1,4 +1,4 @@
-//! What `causeway up` concludes from what the head nodes say of themselves: pure.
+//! What `causeway up` concludes from what the head nodes report about themselves. Pure.
 
 use super::facts::{Address, Facts, Found};
 use super::ports::Ports;
@@ -6,25 +6,25 @@ use causeway_wire::Cidr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-/// Interfaces of containers and virtual machines, whose networks are this host's own.
+/// Interfaces of containers and virtual machines, whose networks only this host has.
 const VIRTUAL: [&str; 7] = ["docker", "br-", "virbr", "veth", "podman", "cni", "lxc"];
 
-/// A site, and what its user has said of it.
+/// A site, and what the user has said about it.
 #[derive(Debug, Clone)]
 pub struct Looked {
     /// Its name.
     pub site: String,
-    /// What its head node says.
+    /// What its head node reports.
     pub facts: Facts,
-    /// Its nodes' addresses, by the user.
+    /// Its nodes' addresses, as the user gave them.
     pub subnets: Vec<String>,
-    /// Its nodes, by the user.
+    /// Its nodes, as the user gave them.
     pub nodes: Vec<String>,
-    /// Words for its way out through a web proxy, by the user.
+    /// Words for its connection through a web proxy, as the user gave them.
     pub proxy: Vec<String>,
 }
 
-/// What a site joins with.
+/// The options with which a site joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joins {
     /// Its nodes' addresses.
@@ -37,9 +37,9 @@ pub struct Joins {
     pub lan: Option<SocketAddr>,
     /// Where other gateways dial it, if they can.
     pub wan: Option<SocketAddr>,
-    /// Another site has the same addresses.
+    /// Whether another site has the same addresses.
     pub overlaps: bool,
-    /// Words for its way out through a web proxy.
+    /// Words for its connection through a web proxy.
     pub proxy: Vec<String>,
 }
 
@@ -71,13 +71,13 @@ impl Joins {
     }
 }
 
-/// Which sites reach which, at which address: the dialled one, then the one that dials.
+/// Which sites can reach which, at which address: first the site that is dialled, then the one that dials.
 pub type Reached = BTreeMap<String, BTreeMap<String, IpAddr>>;
 
-/// The site whose host all others reach, and where: the one that the user names, or the first.
+/// The site whose host all others reach, and its address: the one that the user names, or the first.
 ///
 /// # Errors
-/// There is none; in one sentence, with what to do.
+/// No broker can be chosen; the error is a sentence that says what to do.
 pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Result<(String, IpAddr), String> {
     let reaches_all = |site: &str| {
         let by = reached.get(site);
@@ -101,7 +101,7 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
             None => format!("no head node is reached by all others: {open}"),
         });
     };
-    // Without others, any address will do.
+    // If there are no other sites, any address will do.
     let own = found.facts.addresses.first().map(|address| address.ip);
     let dialled = reached
         .get(&found.site)
@@ -112,11 +112,12 @@ pub fn broker(sites: &[Looked], reached: &Reached, wanted: Option<&str>) -> Resu
     Ok((found.site.clone(), ip))
 }
 
-/// The site whose head node says that the grid has its broker there already, of those that say so with the
-/// grid's name.
+/// The site whose head node reports that it already has the broker of the grid, among those that name this
+/// grid.
 ///
 /// # Errors
-/// Several say so, or another one than the user names; in one sentence, with what to do.
+/// Several head nodes report so, or one that the user does not name; the error is a sentence that says what
+/// to do.
 pub fn claimed(claims: &[(&str, &str)], wanted: Option<&str>) -> Result<Option<String>, String> {
     let [(site, grid), others @ ..] = claims else {
         return Ok(None);
@@ -136,10 +137,10 @@ pub fn claimed(claims: &[(&str, &str)], wanted: Option<&str>) -> Result<Option<S
     }
 }
 
-/// What each site joins with.
+/// The options with which each site joins.
 ///
 /// # Errors
-/// A site's nodes are not known; in one sentence, with what to do.
+/// A site's nodes are not known; the error is a sentence that says what to do.
 pub fn joins(sites: &[Looked], reached: &Reached) -> Result<Vec<Joins>, String> {
     let mut all = { sites.iter() }
         .map(|site| join(site, reached.get(&site.site)))
@@ -163,7 +164,7 @@ pub fn joins(sites: &[Looked], reached: &Reached) -> Result<Vec<Joins>, String> 
 fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<Joins, String> {
     let dialled = dialled_by.and_then(|by| by.values().next().copied());
     let addresses = &site.facts.addresses;
-    // A gateway listens at addresses of its host only; if a router forwards, its user says so.
+    // A gateway listens only at addresses of its host; if a router forwards to it, the user says so.
     let wan = dialled.filter(|ip| addresses.iter().any(|address| address.ip == *ip));
     let batch = { site.facts.batch.as_ref() }.filter(|_| site.nodes.is_empty());
     let nodes_at = batch.map(|batch| batch.addresses.as_slice()).unwrap_or_default();
@@ -184,7 +185,7 @@ fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<
         (given, _) => given.to_vec(),
     };
     let ports = site.facts.ports;
-    // Without this word a gateway finds its address by itself, and has the usual port.
+    // Without this option, a gateway finds its address by itself and uses the usual port.
     let lan = match ports.lan == Ports::USUAL.lan {
         true => None,
         false => Some(inside(site, &subnets).ok_or_else(|| {
@@ -207,8 +208,8 @@ fn join(site: &Looked, dialled_by: Option<&BTreeMap<String, IpAddr>>) -> Result<
     })
 }
 
-/// The address by which nodes see the head node: in the network of the batch system's nodes, else a private
-/// one, else what there is.
+/// The address at which nodes see the head node: one in the network of the batch system's nodes, else a
+/// private one, else any.
 fn lan_of<'a>(all: &'a [Address], nodes: &[IpAddr], dialled: Option<IpAddr>) -> Option<&'a Address> {
     let has_nodes = |address: &&Address| {
         let network = network(address).parse::<Cidr>();
@@ -229,7 +230,7 @@ fn lan_of<'a>(all: &'a [Address], nodes: &[IpAddr], dialled: Option<IpAddr>) -> 
         .or_else(|| real().next())
 }
 
-/// The network of an address; of a public one, itself alone: its neighbours are nobody's nodes.
+/// The network of an address; of a public one, only the address itself: its neighbours may be anybody's.
 fn network(address: &Address) -> String {
     let is_public = match address.ip {
         IpAddr::V4(ip) => !(ip.is_private() || ip.octets()[0] == 100),
@@ -272,7 +273,7 @@ fn inside<'a>(site: &'a Looked, subnets: &[String]) -> Option<&'a Address> {
     site.facts.addresses.iter().find(is_inside)
 }
 
-/// If there is no batch system and nobody names nodes, the head node is the site's one node.
+/// If there is no batch system and the user names no nodes, the head node is the site's only node.
 fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
     let address = inside(site, subnets).ok_or_else(|| {
         format!(
@@ -287,7 +288,7 @@ fn head_as_node(site: &Looked, subnets: &[String]) -> Result<String, String> {
     ))
 }
 
-/// The launcher of the MPI that all sites have, in the same version.
+/// The launcher of an MPI that all sites have in the same version.
 pub fn launcher<'a>(mut sites: impl Iterator<Item = &'a Facts>) -> Option<&'a Found> {
     let first = sites.next()?;
     let others: Vec<&Facts> = sites.collect();

@@ -37,7 +37,7 @@ fn site(name: &str, addresses: &[(&str, &str, u8)]) -> Looked {
     }
 }
 
-/// "nancy<rennes=198.51.100.5": rennes reaches nancy there.
+/// "nancy<rennes=198.51.100.5": rennes can reach nancy at that address.
 fn reached(words: &[&str]) -> Reached {
     let mut all = Reached::new();
     for word in words {
@@ -116,7 +116,7 @@ fn a_sites_network_is_that_of_its_batch_systems_nodes_which_are_not_listed() {
     assert_eq!(joins[0].subnets, ["10.9.0.0/16"]);
     assert!(joins[0].nodes.is_empty());
     assert_eq!(joins[0].batch.as_deref(), Some("slurm"));
-    // The user's own words come first.
+    // What the user has said takes precedence.
     one.nodes = vec!["n1:4".to_owned()];
     one.subnets = vec!["10.9.3.0/24".to_owned()];
     let joins = super::joins(&[one], &Reached::new()).unwrap();

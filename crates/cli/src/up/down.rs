@@ -1,4 +1,4 @@
-//! `causeway down`: takes away what `causeway up` has made.
+//! `causeway down`: removes what `causeway up` has made.
 
 use super::host::{self, Host, PATIENCE};
 use super::remove::{installed_line, programs_line};
@@ -21,7 +21,7 @@ pub struct DownArgs {
     force: bool,
 }
 
-/// Ends and removes it.
+/// Ends and removes the grid.
 pub fn down(args: &DownArgs) -> ExitCode {
     match try_down(args) {
         Ok(status) => status,
@@ -56,7 +56,7 @@ fn try_down(args: &DownArgs) -> Result<ExitCode, String> {
             destination: destination.clone(),
             connections: connections.path().to_owned(),
         };
-        // The others are removed all the same.
+        // The other sites are cleared nevertheless.
         if let Err(why) = remove(&work, &host, args.force) {
             say::error(format_args!("causeway down: {why}"));
             failures.push(site.as_str());
@@ -75,7 +75,7 @@ fn remove(work: &Work, host: &Host, force: bool) -> Result<(), String> {
     if !home.starts_with('/') {
         return Err(format!("{}: its home directory is {home:?}", host.site));
     }
-    // Another version may have put it there, or one for another processor.
+    // Another version may have installed the command, or one for another processor.
     let command = host.run(&installed_line(&home), b"", PATIENCE)?.trim().to_owned();
     if !command.is_empty() {
         let part = format!("{} up-part", quoted(command));

@@ -1,4 +1,4 @@
-//! What a site's head node says of itself, for `causeway up`.
+//! What a site's head node reports about itself, for `causeway up`.
 
 use super::ports::Ports;
 use crate::check::starts::fast_networks;
@@ -23,12 +23,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a host says of itself.
+/// What a host reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Its name.
     pub host: String,
-    /// Its system, for people.
+    /// Its operating system, for people.
     pub system: String,
     /// Whether commands run as root there.
     pub is_root: bool,
@@ -36,24 +36,24 @@ pub struct Facts {
     pub processors: u32,
     /// Its clock, in seconds since 1970.
     pub clock: u64,
-    /// Its addresses, except those of the host itself.
+    /// Its addresses, except those that only the host itself can use.
     pub addresses: Vec<Address>,
-    /// Addresses of the nodes of its batch system, if it has one that is known.
+    /// Addresses of the nodes of its batch system, if it has one that Causeway knows.
     pub batch: Option<BatchNodes>,
     /// Its fast networks, for people.
     pub networks: Vec<String>,
     /// Launchers of MPI programs in PATH.
     pub launchers: Vec<Found>,
-    /// The site of the gateway's configuration, if there is one.
+    /// The site in the gateway's configuration, if there is one.
     pub site: Option<String>,
-    /// Sites whose jobs may run there.
+    /// Sites whose jobs it accepts.
     pub accepts: Vec<String>,
     /// Whether that gateway runs.
     pub gateway_runs: bool,
-    /// Whether it is another program than this, such as an earlier version.
+    /// Whether the gateway runs another program than this one, such as an earlier version.
     #[serde(default)]
     pub gateway_is_other: bool,
-    /// The grid whose broker's configuration is there.
+    /// The grid of the broker whose configuration is on the host, if there is one.
     pub grid: Option<String>,
     /// Whether that broker runs.
     pub broker_runs: bool,
@@ -68,46 +68,46 @@ pub struct Address {
     pub interface: String,
     /// The address.
     pub ip: IpAddr,
-    /// How many of its bits are those of its network.
+    /// How many of its bits name its network.
     pub prefix: u8,
 }
 
 /// The nodes of a batch system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchNodes {
-    /// The batch system, by the word that the gateway's configuration has for it.
+    /// The batch system, by the word that the gateway's configuration uses for it.
     pub system: String,
-    /// Addresses of its nodes, as far as their names have any.
+    /// Addresses of its nodes, if their names have any.
     pub addresses: Vec<IpAddr>,
 }
 
 /// A launcher in PATH.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// What users type.
+    /// The word that users type.
     pub word: String,
     /// Its MPI.
     pub mpi: String,
-    /// That one's version.
+    /// The version of that MPI.
     pub version: String,
-    /// Words that start the program of `causeway bench` for it.
+    /// Words that start the program of `causeway bench` with it.
     pub program: Vec<String>,
 }
 
-/// Nodes whose names are looked up.
+/// Most nodes whose names are looked up.
 const MOST_NODES: usize = 64;
 
-/// Entries of a list, letters of a text and processors of a host that another host says of itself.
+/// Most entries of a list, letters of a text and processors that another host may report about itself.
 const MOST_ENTRIES: usize = 1024;
 const MOST_LETTERS: usize = 1024;
 const MOST_PROCESSORS: u32 = 1 << 16;
 
 impl Facts {
-    /// These facts, of a host that may say anything: names, numbers and lengths become words of commands that
-    /// the user agrees to.
+    /// Checks these facts, because the host may report anything: names, numbers and lengths become words of
+    /// commands that the user agrees to.
     ///
     /// # Errors
-    /// What is impossible.
+    /// A fact is impossible; the error says which.
     pub fn checked(self) -> Result<Facts, String> {
         let found = |launcher: &Found| {
             let words = launcher.program.iter().map(String::as_str);
@@ -147,7 +147,7 @@ impl Facts {
         Err(format!("what its head node says of itself cannot be: {wrong}"))
     }
 
-    /// What a user may want to know before anything is done here, on one line.
+    /// What a user may want to know about the host before anything is done there, on one line.
     pub fn described(&self) -> String {
         let batch = self
             .batch
@@ -172,7 +172,7 @@ impl Facts {
         )
     }
 
-    /// Finds them out on this host.
+    /// Finds out the facts about this host.
     pub fn here() -> Facts {
         let name = nix::unistd::gethostname().unwrap_or_default();
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
@@ -235,12 +235,12 @@ fn addresses() -> Vec<Address> {
         .collect()
 }
 
-/// Whether a text is of one line, and no longer than what a host says of itself.
+/// Whether a text has one line, and is no longer than a host may send.
 fn is_plain(text: &str) -> bool {
     text.len() <= MOST_LETTERS && !text.chars().any(char::is_control)
 }
 
-/// Whether no other host reaches this one there.
+/// Whether no other host can reach this one at that address.
 fn is_of_the_host_alone(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local(),
@@ -253,7 +253,7 @@ fn system() -> String {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     let name = name.map_or("Linux", |name| name.trim_matches('"'));
-    // SAFETY: it returns a string that is there for as long as the program runs.
+    // SAFETY: it returns a string that exists for as long as the program runs.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     format!(
         "{name}, glibc {}, {}",
@@ -267,7 +267,7 @@ fn launchers() -> Vec<Found> {
     let all = Launcher::in_path().into_iter();
     let known = all.filter_map(|(word, found)| {
         let launcher = found.ok()?;
-        // PRRTE's own launchers have a version of theirs.
+        // PRRTE's own launchers have a version of their own.
         if !launcher.version.starts_with(|first: char| first.is_ascii_digit()) {
             return None;
         }
@@ -285,7 +285,7 @@ fn launchers() -> Vec<Found> {
     known.collect()
 }
 
-/// Asks each batch system that is known whether it is here.
+/// Asks each batch system that Causeway knows whether it is here.
 fn batch() -> Option<BatchNodes> {
     SYSTEMS.into_iter().find_map(|system| {
         let batch = Batch {
@@ -307,7 +307,7 @@ fn batch() -> Option<BatchNodes> {
 mod tests {
     use super::*;
 
-    /// Changes facts to impossible ones.
+    /// Makes facts impossible.
     type Lie = fn(&mut Facts);
 
     #[test]

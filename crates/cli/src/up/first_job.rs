@@ -15,20 +15,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How long a job may take, with the wait for nodes of batch systems.
+/// How long a job may take, including the wait for nodes of batch systems.
 const RUNS_WITHIN: Duration = Duration::from_secs(420);
 
-/// How long it asks batch systems for nodes, and waits for them.
+/// For how long a job asks batch systems for nodes, and how long it waits for them.
 const NODES_FOR: Duration = Duration::from_secs(120);
 const NODES_WITHIN: Duration = Duration::from_secs(300);
 
-/// What the ping-pong is told: messages of one byte, and how many.
+/// The arguments of the ping-pong: messages of one byte, and how many.
 const PINGPONG: [&str; 5] = ["pingpong", "--sizes", "1", "--count", "20"];
 
-/// Open MPI runs for root only if it is told to, and at other sites the environment is that of a login.
+/// Open MPI runs for root only if it is told to, and at other sites it has the environment of a login.
 const AS_ROOT: &str = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; ";
 
-/// Runs one rank at each site, and measures the way to each other one.
+/// Runs one rank at each site, and measures the path to each other site.
 ///
 /// # Errors
 /// A job fails.
@@ -42,7 +42,7 @@ pub fn run(work: &Work, sites: &[Site]) -> Result<(), String> {
             say::output(format_args!("No first job was run: {why}")).map_err(|_| String::new())?;
         }
     }
-    // Not before: gateways fill a new lane for a moment, to see what it carries.
+    // Only after the job, because gateways fill a new lane for a moment to see what it carries.
     for other in others {
         let words = ["ping", &other.host.site, "--count", "5", "--interval", "0.2"];
         work.say(&first.host.site, &format!("causeway {}", words.join(" ")))?;
@@ -51,7 +51,7 @@ pub fn run(work: &Work, sites: &[Site]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a command of Causeway, and says so.
+/// Runs a command of Causeway, and prints that it does.
 fn said_by(work: &Work, site: &Site, words: &[String]) -> Result<String, String> {
     let shown: Vec<String> = words.iter().map(quoted).collect();
     work.say(&site.host.site, &format!("causeway {}", shown.join(" ")))?;
@@ -59,7 +59,7 @@ fn said_by(work: &Work, site: &Site, words: &[String]) -> Result<String, String>
     causeway(site, &words, "", RUNS_WITHIN).map_err(|why| explained(&why))
 }
 
-/// Compute nodes may have another home directory than their head node.
+/// Explains a failure: compute nodes may have another home directory than their head node.
 fn explained(why: &str) -> String {
     match why.contains(&format!("{}/", programs(""))) && why.contains("No such file or directory") {
         true => format!(
@@ -73,7 +73,7 @@ fn explained(why: &str) -> String {
 /// Commands of Causeway, without its name.
 #[derive(Debug, PartialEq, Eq)]
 struct Jobs {
-    /// Prints the name of each rank's node, if one MPI is everywhere.
+    /// Prints the name of each rank's node, if all sites have the same MPI.
     hello: Option<Vec<String>>,
     pingpong: Vec<String>,
 }
@@ -142,7 +142,7 @@ fn words(run: &Run) -> Vec<String> {
     std::iter::once("run".to_owned()).chain(words).collect()
 }
 
-/// The launcher of one MPI for all sites. Its daemons and ranks find Causeway at the same path everywhere.
+/// The launcher of one MPI for all sites. Its daemons and ranks find Causeway at the same path on all hosts.
 pub fn shared_launcher(sites: &[Site]) -> Option<&Found> {
     let first = sites.first().map(|site| &site.directory);
     let is_same = sites.iter().all(|site| Some(&site.directory) == first);
@@ -168,7 +168,7 @@ fn at(site: &Site, is_here: bool) -> Result<String, String> {
     Ok(format!("{root}{}", words.join(" ")))
 }
 
-/// Milliseconds of the median round trip, from the program's row of one-way times.
+/// The median round trip in milliseconds, from the program's row of one-way times.
 fn round_trip(said: &str) -> Option<f64> {
     let row = said
         .lines()
@@ -179,7 +179,7 @@ fn round_trip(said: &str) -> Option<f64> {
     Some(median * 2.0 / 1000.0)
 }
 
-/// Compares a round trip of the MPI with the least that the gateways have seen.
+/// Compares a round trip of the MPI with the shortest that the gateways have seen.
 fn beside_the_network(first: &Site, sites: &[Site], milliseconds: f64) -> Result<String, String> {
     let last = sites.last().map_or("", |site| site.host.site.as_str());
     let status = steps::status(first)?;

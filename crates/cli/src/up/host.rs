@@ -1,4 +1,4 @@
-//! A head node, as `causeway up` works on it: through ssh, or this host itself.
+//! A head node as `causeway up` reaches it: through ssh, or directly if it is this host.
 
 use causeway_host::{for_any_shell, own_file};
 use causeway_run::batch::commands::judge;
@@ -9,14 +9,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long a step may take; copying takes longer over a slow line.
+/// How long a step may take; copying over a slow line may take longer.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const COPY_PATIENCE: Duration = Duration::from_secs(1800);
 
-/// Bytes that a line there may print: whoever has that host must not fill this one's memory.
+/// Bytes that a command there may print: whoever has that host must not be able to fill this one's memory.
 const MOST_SAID: u64 = 1 << 20;
 
-/// What means this host in place of ssh's destination.
+/// The word for this host in place of a destination for ssh.
 pub const THIS_HOST: &str = ".";
 
 /// One head node.
@@ -26,7 +26,7 @@ pub struct Host {
     pub site: String,
     /// Where ssh finds it: `[USER@]HOST`, or [`THIS_HOST`].
     pub destination: String,
-    /// The directory in which ssh keeps its connections, so that a password is asked for once.
+    /// The directory in which ssh keeps its connections, so that a password is asked for only once.
     pub connections: std::path::PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl Host {
         self.destination == THIS_HOST
     }
 
-    /// The words that run a line of sh there.
+    /// The words that run a line of sh on the host.
     fn words(&self, line: &str) -> Vec<OsString> {
         if self.is_here() {
             return ["sh", "-c", line].map(OsString::from).into();
@@ -55,7 +55,7 @@ impl Host {
         .map(OsString::from)
         .to_vec();
         words.push(path);
-        // The user's shell there may be any.
+        // The user may have any shell there.
         let line = for_any_shell(line);
         words.extend(["--".into(), self.destination.clone().into(), line.into()]);
         words
@@ -71,10 +71,10 @@ impl Host {
         command
     }
 
-    /// Runs a line of sh there, with this standard input, and returns what it prints.
+    /// Runs a line of sh on the host, with this standard input, and returns what it prints.
     ///
     /// # Errors
-    /// It fails, or takes longer than `patience`; in one sentence.
+    /// The command fails, or takes longer than `patience`; the error is a sentence.
     pub fn run(&self, line: &str, input: &[u8], patience: Duration) -> Result<String, String> {
         let mut command = self.command(line);
         command.stderr(Stdio::piped());
@@ -82,13 +82,13 @@ impl Host {
         let stdin = child.stdin.take();
         let input = input.to_vec();
         std::thread::spawn(move || {
-            // A command that does not read its input says why.
+            // A command that does not read its input reports why.
             stdin.map(|mut stdin| stdin.write_all(&input))
         });
         self.said(line, child, patience)
     }
 
-    /// Gives a line of sh there what this child prints.
+    /// Runs a line of sh on the host whose input is what this child prints.
     ///
     /// # Errors
     /// Those of [`Host::run`].
@@ -100,7 +100,7 @@ impl Host {
         self.said(line, child, patience)
     }
 
-    /// Starts a line of sh there that goes on until its standard input ends.
+    /// Starts a line of sh on the host that runs until its standard input ends.
     ///
     /// # Errors
     /// It cannot be started.
@@ -133,8 +133,8 @@ impl Host {
         }
     }
 
-    /// The name by which ssh itself looks for the host, after the user's configuration; `None` if another
-    /// host is between.
+    /// The name by which ssh itself looks for the host, after reading the user's configuration; `None` if ssh
+    /// goes through another host.
     pub fn dialled_name(&self) -> Option<String> {
         if self.is_here() {
             return None;
@@ -155,7 +155,7 @@ impl Host {
     }
 }
 
-/// What a child prints, and how it ends. One that prints too much is ended.
+/// What a child prints, and how it ends. If it prints too much, it is stopped.
 fn output_of(mut child: Child) -> std::io::Result<Output> {
     let stderr = child.stderr.take();
     let stderr = std::thread::spawn(move || stderr.map_or(Ok(Vec::new()), bounded));
@@ -186,7 +186,7 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
 /// A directory for ssh's connections. Its path is short, because that of a socket must be.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn connections() -> std::io::Result<tempfile::TempDir> {
     match own_file::directory("cw-", &std::env::temp_dir()) {
         Ok(directory) if directory.path().as_os_str().len() < 40 => Ok(directory),

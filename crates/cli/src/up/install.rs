@@ -1,4 +1,4 @@
-//! Puts an installation of Causeway on a head node: this one, or that of a tar for another processor.
+//! Puts an installation of Causeway on a head node: this program's, or that of a tar for another processor.
 
 use super::host::{COPY_PATIENCE, Host, PATIENCE};
 use causeway_host::{own_file, quoted};
@@ -11,48 +11,50 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Letters of an installation's name.
+/// Letters in an installation's name.
 const NAME_LETTERS: usize = 12;
 
-/// Processors that Causeway is made for, by their number in ELF files and as `uname -m` calls them.
+/// Processors that Causeway is built for, by their numbers in ELF files and as `uname -m` calls them.
 const PROCESSORS: [(u16, &str); 2] = [(62, "x86_64"), (183, "aarch64")];
 
 /// Programs and libraries that belong together.
 #[derive(Debug)]
 pub struct Installation {
     root: PathBuf,
-    /// What its host has to answer to `uname -sm`.
+    /// What a host must answer to `uname -sm` to run this installation.
     machine: String,
     /// Its files, below the root.
     files: Vec<PathBuf>,
-    /// The command among them.
+    /// The command, which is one of them.
     command: PathBuf,
-    /// Named by what is in it.
+    /// A name derived from its contents.
     name: String,
-    /// How much that is.
+    /// The size of the contents.
     bytes: u64,
     /// The tar that it was unpacked from.
     tar: Option<PathBuf>,
 }
 
-/// What a head node says before anything is there.
+/// What a head node reports before anything is installed there.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FirstLook {
     /// The home directory.
     pub home: String,
     machine: String,
-    /// The result of a test write the size of the installation to the home directory; [`FITS`] if it fits.
+    /// The result of writing, as a test, as much as the installation takes to the home directory; [`FITS`] if
+    /// it fits.
     room: String,
-    /// What a program in the home directory said.
+    /// What a program in the home directory printed.
     runs: String,
 }
 
-/// What [`FirstLook::room`] is if there is room.
+/// The value of [`FirstLook::room`] if there is room.
 const FITS: &str = "fits";
 
 /// Lines of sh that take the first look, for installations of these `NAMES`, the largest of which has this
-/// many `MIB`. Only writing what does not compress shows all that may be in the way: a full disk, any quota,
-/// a directory that cannot be written to. If one of them is there, no other has to fit.
+/// many `MIB`. Only writing data that does not compress shows everything that may be in the way: a full disk,
+/// any quota, a directory that cannot be written to. If one of the installations is on the host already,
+/// nothing has to fit.
 const LOOK: &str = r#"export LC_ALL=C
 echo "home=$HOME"; echo "machine=$(uname -sm)"
 said=$(mktemp "$HOME/.causeway-XXXXXX" 2>&1) || { echo "room=$said"; exit 0; }
@@ -62,19 +64,19 @@ if said=$(dd if=/dev/urandom of="$t" bs=1048576 iflag=fullblock count=$mib 2>&1)
 printf '#!/bin/sh\necho runs\n' >"$t"; chmod 700 "$t"; echo "runs=$("$t" 2>&1)""#;
 
 impl Installation {
-    /// Finds the files of the program that runs.
+    /// Finds the files that belong to the running program.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn own() -> io::Result<Installation> {
         let own = std::env::current_exe()?;
         Installation::in_directory(own.parent().unwrap_or(Path::new("/")))
     }
 
-    /// Finds the files in a directory that has a command.
+    /// Finds the files in a directory that contains a command.
     ///
     /// # Errors
-    /// Those of the file system; the command is for a processor that Causeway is not made for.
+    /// An error of the file system; or the command is for a processor that Causeway is not built for.
     pub fn in_directory(directory: &Path) -> io::Result<Installation> {
         let all = fs::read_dir(directory)?.flatten().map(|entry| entry.file_name());
         let is_ours = |name: &std::ffi::OsString| {
@@ -112,17 +114,17 @@ impl Installation {
         })
     }
 
-    /// Where it is on a host with this home directory.
+    /// The directory that it has on a host with this home directory.
     pub fn directory(&self, home: &str) -> String {
         format!("{}/{}", programs(home), self.name)
     }
 
-    /// The command in a directory that has the installation.
+    /// The command in a directory that contains the installation.
     pub fn command(&self, directory: &str) -> String {
         format!("{directory}/{}", self.command.display())
     }
 
-    /// The line that does by hand what [`Installation::put`] does.
+    /// The command line that does by hand what [`Installation::put`] does.
     pub fn line(&self, host: &Host, directory: &str) -> String {
         let mib = mib(self.bytes);
         if let Some(tar) = &self.tar {
@@ -155,12 +157,12 @@ impl Installation {
         Ok(host.run(&line, b"", PATIENCE)?.trim() == "yes")
     }
 
-    /// Copies it to this directory of a host, whole or not at all.
+    /// Copies the installation to this directory of a host, completely or not at all.
     ///
     /// # Errors
-    /// It cannot be copied, or does not run there.
+    /// The installation cannot be copied, or does not run there.
     pub fn put(&self, host: &Host, directory: &str) -> Result<(), String> {
-        // Over a fast connection, a better compression takes longer than what it saves.
+        // Over a fast connection, better compression would take longer than it saves.
         let (pack, unpack): (&[&str], &str) = match host.is_here() {
             true => (&[], "tar -xf -"),
             false => (&["-I", "gzip -1"], "tar -xzf -"),
@@ -175,7 +177,7 @@ impl Installation {
             .spawn()
             .map_err(|error| format!("run tar: {error}"))?;
         let (new, directory) = (quoted(format!("{directory}.new")), quoted(directory));
-        // Half of one would take the room that is missing.
+        // Half an installation would take up the space that is missing.
         let line = format!(
             "umask 022; rm -rf {new} && mkdir -p {new} && {unpack} -C {new} || {{ rm -rf {new}; exit 1; }}"
         );
@@ -212,22 +214,22 @@ impl Installation {
     }
 }
 
-/// Where an account with this home directory has what belongs to it.
+/// The directory for Causeway's data in an account with this home directory.
 pub fn data(home: &str) -> String {
     format!("{home}/.local/share/causeway")
 }
 
-/// Where the installations are, each by its contents.
+/// The directory of the installations, each named after its contents.
 pub fn programs(home: &str) -> String {
     format!("{}/installed", data(home))
 }
 
-/// The link by which users have the command.
+/// The link through which users have the command.
 pub fn link_path(home: &str) -> String {
     format!("{home}/.local/bin/causeway")
 }
 
-/// Gives users the command by its name.
+/// Gives users the command under its usual name.
 ///
 /// # Errors
 /// The link cannot be made.
@@ -237,10 +239,10 @@ pub fn link(host: &Host, home: &str, command: &str) -> Result<(), String> {
     host.run(&line, b"", PATIENCE).map(drop)
 }
 
-/// Inspects a host on which one of these is, or is to be.
+/// Inspects a host that has one of these installations or is to get one.
 ///
 /// # Errors
-/// It cannot be asked.
+/// The host cannot be asked.
 pub fn look(host: &Host, installations: &Installations) -> Result<FirstLook, String> {
     Ok(read(&host.run(&look_line(&installations.all), b"", PATIENCE)?))
 }
@@ -273,17 +275,17 @@ fn machine_of(program: &Path) -> io::Result<String> {
 /// The installations that can be copied.
 #[derive(Debug)]
 pub struct Installations {
-    /// This program's own comes first.
+    /// All installations; this program's own comes first.
     all: Vec<Installation>,
-    /// Where the tars were unpacked, for as long as this lasts.
+    /// The directories of the unpacked tars, which last as long as this value.
     _unpacked: Vec<TempDir>,
 }
 
 impl Installations {
-    /// This program's own, and those of tars for other processors.
+    /// This program's own installation, and those of tars for other processors.
     ///
     /// # Errors
-    /// One cannot be read, or is not a tar of Causeway.
+    /// A tar cannot be read, or is not one of Causeway.
     pub fn find(tars: &[PathBuf]) -> Result<Installations, String> {
         let own = Installation::own().map_err(|error| format!("read this installation: {error}"))?;
         let (mut all, mut unpacked) = (vec![own], Vec::new());
@@ -298,10 +300,10 @@ impl Installations {
         })
     }
 
-    /// The one that a host can run.
+    /// The installation that a host can run.
     ///
     /// # Errors
-    /// There is none, or the host has no room for it.
+    /// No installation suits the host, or the host has no room for it.
     pub fn suited(&self, looked: &FirstLook) -> Result<&Installation, String> {
         let mut all = self.all.iter();
         let Some(suited) = all.find(|one| one.machine == looked.machine) else {
@@ -341,7 +343,7 @@ fn from_tar(tar: &Path) -> Result<(TempDir, Installation), String> {
 }
 
 fn read(said: &str) -> FirstLook {
-    // What a shell's start files print comes before.
+    // The output of the shell's start files comes before.
     let pairs: BTreeMap<&str, &str> = said.lines().filter_map(|line| line.split_once('=')).collect();
     let value = |key: &str| pairs.get(key).copied().unwrap_or_default().to_owned();
     FirstLook {
@@ -359,7 +361,7 @@ mod tests {
 
     const OWN: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
-    /// What begins as a program for this processor.
+    /// A file that begins like a program for this processor.
     fn elf(processor: u16, rest: &str) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(18, 0);
@@ -401,7 +403,7 @@ mod tests {
         fs::write(dir.path().join("one/bin/causeway"), elf(OWN, "another")).unwrap();
         let other = Installation::of(one.root.clone(), one.files.clone(), one.command.clone()).unwrap();
         assert_ne!(other.name, one.name);
-        // Half of it is nothing.
+        // Half an installation counts as none.
         let missing = Installation {
             files: vec!["bin/none".into()],
             name: "missing".to_owned(),
@@ -440,7 +442,7 @@ mod tests {
             why.starts_with(&wanted) && why.ends_with("No space left on device"),
             "{why}"
         );
-        // What is there already needs no more room.
+        // An installation that is there already needs no more space.
         let directory = one.directory(&home.path().display().to_string());
         assert_eq!(one.judge(&looked(&one, &format!("mkdir -p {directory}"))), Ok(()));
     }
@@ -469,7 +471,7 @@ mod tests {
         let wanted = format!("-linux-{name}.tar.gz");
         assert!(judged(&installations, &other).contains(&wanted));
 
-        // As 'make dist' lays it out.
+        // The layout that 'make dist' makes.
         let tree = dir.path().join("causeway-1-linux/lib/causeway");
         fs::create_dir_all(&tree).unwrap();
         fs::write(tree.join("causeway"), elf(number, "for the other one")).unwrap();

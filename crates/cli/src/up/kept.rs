@@ -1,4 +1,4 @@
-//! Which sites `causeway up` has made a grid of, so that `causeway down` needs no arguments.
+//! Remembers which sites `causeway up` has made a grid of, so that `causeway down` needs no arguments.
 
 use causeway_host::{own_file, user_directories};
 use std::fs;
@@ -10,7 +10,7 @@ fn file() -> Result<PathBuf, String> {
         .join("up.json"))
 }
 
-/// Keeps the sites and where ssh finds them.
+/// Keeps the sites and the destinations of ssh.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -30,7 +30,7 @@ pub fn sites() -> Option<Vec<(String, String)>> {
     serde_json::from_slice(&fs::read(file().ok()?).ok()?).ok()
 }
 
-/// Forgets them.
+/// Forgets the sites.
 pub fn forget() {
     if let Ok(file) = file() {
         let _ = fs::remove_file(file);

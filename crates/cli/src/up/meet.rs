@@ -1,4 +1,4 @@
-//! Which head nodes can dial which: each listens in turn, and the others try.
+//! Which head nodes can dial which: each listens in turn, while the others try.
 
 use super::choose::Reached;
 use super::host::PATIENCE;
@@ -9,11 +9,11 @@ use causeway_host::first_line::first_line;
 use causeway_host::{quoted, say};
 use std::net::{IpAddr, ToSocketAddrs};
 
-/// Addresses of a host at which others try to reach it.
+/// Most addresses at which other hosts try to reach a host.
 const MOST_ADDRESSES: usize = 8;
 
-/// Which hosts reach which, each at a port of its own. A host on which something has the port already is
-/// reached by none.
+/// Which hosts can reach which, each at a port of its own. If something on a host already has the port,
+/// nobody reaches that host.
 ///
 /// # Errors
 /// A host cannot be asked.
@@ -62,11 +62,11 @@ fn dial(args: &Args, from: &Site, addresses: &[IpAddr], (port, word): (u16, &str
         say::error(format_args!("causeway up: by the way of its proxy, {why}"));
     }
     let reached = said.ok()?.trim().parse().ok()?;
-    // Nobody sends the others elsewhere.
+    // No host can send the others elsewhere.
     addresses.contains(&reached).then_some(reached)
 }
 
-/// Where others may reach a host: first where this one does.
+/// Addresses at which others may reach a host, first those at which this host does.
 fn addresses_of(site: &Site) -> Vec<IpAddr> {
     let dialled = site.host.dialled_name();
     let resolved = dialled.and_then(|name| (name.as_str(), 0).to_socket_addrs().ok());
@@ -82,14 +82,14 @@ fn addresses_of(site: &Site) -> Vec<IpAddr> {
     all
 }
 
-/// A word that nobody else says.
+/// A word that nobody else would say.
 fn word() -> Result<String, String> {
     let mut bytes = [0; WORD / 2];
     getrandom::fill(&mut bytes).map_err(|error| format!("random bytes: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The options of `causeway gateway --join` for a site's way out.
+/// The options of `causeway gateway --join` for a site's web proxy.
 pub fn proxy_words(args: &Args, site: &str) -> Vec<String> {
     let all = [
         ("--proxy", &args.proxy),

@@ -2,8 +2,8 @@
 //! any host with Causeway that reaches the sites' head nodes by ssh.
 //!
 //! Each step is one command on one host, which is printed as a user would type it. `install` copies the
-//! programs. `facts` and `reach` are what a host finds out, `meet` asks all of them whom they reach, and
-//! `choose` makes a plan of it. `first_job` runs over the grid that this has made.
+//! programs. `facts` and `reach` run on a host to find things out, `meet` asks all hosts whom they can reach,
+//! and `choose` makes a plan from the answers. `first_job` runs over the new grid.
 
 mod accept;
 mod choose;
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use steps::{Step, Work};
 
-/// A clock that is further from this host's makes certificates invalid.
+/// If a clock differs from this host's by more than this, certificates seem invalid.
 const CLOCK_SECONDS: u64 = 240;
 
 /// Make a grid of these sites, and run a first job on it.
@@ -86,7 +86,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A site on its way.
+/// A site that is being set up.
 struct Site {
     host: Host,
     home: String,
@@ -97,7 +97,7 @@ struct Site {
     facts: Facts,
 }
 
-/// Makes the grid; 0 once the first job has ended well.
+/// Makes the grid; the status is 0 once the first job has succeeded.
 pub fn main(args: &Args) -> ExitCode {
     match up(args) {
         Ok(status) => status,
@@ -118,7 +118,7 @@ fn up(args: &Args) -> Result<ExitCode, String> {
         destination: destination.clone(),
         connections: connections.path().to_owned(),
     });
-    // All of them before anything is copied to one.
+    // All hosts are looked at before anything is copied to one.
     let looked = hosts.map(|host| {
         let first = install::look(&host, &installations)?;
         let suited = installations.suited(&first);
@@ -136,7 +136,7 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     if args.dry_run {
         return Ok(say::result("Nothing was changed."));
     }
-    // From here on there is something for 'causeway down' to remove.
+    // From here on, 'causeway down' has something to remove.
     kept::keep(&args.sites)?;
     if !plan.steps.is_empty() && !args.yes && !confirmed()? {
         return Ok(say::result(
@@ -161,7 +161,7 @@ fn up(args: &Args) -> Result<ExitCode, String> {
     .map_or_else(Ok, |()| Ok(ExitCode::SUCCESS))
 }
 
-/// Mistakes that show before anything is asked of a host.
+/// Finds mistakes that are visible before any host is asked.
 fn check(args: &Args) -> Result<(), String> {
     let names: BTreeSet<&str> = args.sites.iter().map(|(site, _)| site.as_str()).collect();
     if names.len() != args.sites.len() {
@@ -183,7 +183,7 @@ fn check(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts Causeway on a head node, and has it look around.
+/// Puts Causeway on a head node, and has it report what it finds there.
 fn prepared(
     work: &mut Work,
     installation: &Installation,
@@ -225,7 +225,7 @@ fn explained(why: &str) -> String {
     }
 }
 
-/// A command for a first program. Nodes of batch systems must be asked for.
+/// The command for a first program of the user's. It must ask for nodes if they belong to batch systems.
 fn next_run(args: &Args, sites: &[Site]) -> String {
     let names: Vec<&str> = sites.iter().map(|site| site.host.site.as_str()).collect();
     let is_listed = |name: &str| args.node.iter().any(|(site, _)| site == name);
@@ -248,7 +248,7 @@ fn next_run(args: &Args, sites: &[Site]) -> String {
     }
 }
 
-/// The steps that are still to be taken.
+/// The steps that still have to be taken.
 struct Plan {
     steps: Vec<Step>,
 }
@@ -295,7 +295,8 @@ impl Plan {
             if !missing.is_empty() {
                 steps.push(Step::accept(&site.host.site, &missing));
             }
-            // To read what it accepts now, or to continue as the program that was just installed.
+            // This lets the gateway adopt what it now accepts, or continue as the program that was just
+            // installed.
             if site.facts.gateway_runs && (site.facts.gateway_is_other || !missing.is_empty()) {
                 steps.push(Step::drain(&site.host.site));
             }
@@ -310,7 +311,7 @@ impl Plan {
     fn tell(&self, sites: &[Site]) -> Result<(), String> {
         let mut text = String::from("\n");
         for site in sites {
-            // A head node must not add lines to what its user agrees to.
+            // A head node must not be able to add lines to what its user agrees to.
             text += &format!("{}: {}\n", site.host.site, Line(site.facts.described()));
         }
         for site in sites {
@@ -345,7 +346,7 @@ impl Plan {
     }
 }
 
-/// Sites of these whose jobs do not run at a site yet.
+/// The sites among these whose jobs a site does not run yet.
 fn not_accepted(site: &Site, names: &[String]) -> Vec<String> {
     let accepts = |name: &&String| {
         let mut all = site.facts.accepts.iter();

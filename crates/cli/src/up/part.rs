@@ -1,4 +1,4 @@
-//! What `causeway up` and `causeway down` have done on a head node, by the Causeway that they have put there.
+//! What `causeway up` and `causeway down` run on a head node, with the Causeway that they have put there.
 
 use super::accept;
 use super::facts::Facts;
@@ -48,7 +48,7 @@ pub enum Part {
     Remove,
 }
 
-/// Runs one of them.
+/// Runs one of these parts.
 pub fn main(part: &Part) -> ExitCode {
     match part {
         Part::Look => match serde_json::to_string(&Facts::here()) {
@@ -57,7 +57,7 @@ pub fn main(part: &Part) -> ExitCode {
         },
         Part::Listen { word, ports } => {
             let listens = || {
-                // Nobody waits for it any more.
+                // If this fails, nobody waits for the word any more.
                 let _ = say::output("listens");
             };
             match reach::listen(ports, word, listens, has_ended) {
@@ -84,7 +84,7 @@ pub fn main(part: &Part) -> ExitCode {
                 }
             }
             match first {
-                // Its user has to know what a proxy wants.
+                // The user has to know what the proxy demands.
                 Some(why) if proxy.is_some() => failed(&why),
                 _ => say::result("none"),
             }
@@ -104,7 +104,7 @@ pub fn main(part: &Part) -> ExitCode {
     }
 }
 
-/// The web proxy of these words.
+/// The web proxy that these words describe.
 fn way_out(proxy: Option<&str>, credentials: Option<&Path>) -> Result<Option<Proxy>, String> {
     let Some(text) = proxy else { return Ok(None) };
     let proxy = Proxy::parse(text).map_err(|why| format!("--proxy {text}: {why}"))?;
@@ -121,7 +121,7 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether the process that started this has gone.
+/// Whether the process that started this one is gone.
 fn has_ended() -> bool {
     let stdin = std::io::stdin();
     let mut polled = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];

@@ -1,14 +1,14 @@
-//! The ports that a site's gateway and a grid's broker get from `causeway up`: the usual ones, or the next
-//! ones if somebody has these, such as another user of the same head node.
+//! The ports that `causeway up` gives to a site's gateway and a grid's broker: the usual ones, or the next
+//! ones if something else has these, such as a gateway of another user of the same head node.
 
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
-/// How far apart the ports that are tried are: a gateway's two are adjacent.
+/// Distance between the ports that are tried: a gateway's two ports are adjacent.
 const APART: u16 = 10;
 const MOST_TRIES: u16 = 100;
 
-/// The first port that every user may have.
+/// The first port that every user may use.
 const FIRST: u16 = 1024;
 
 /// Ports of a host.
@@ -23,14 +23,14 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// What gateways and brokers have by default.
+    /// The ports that gateways and brokers have by default.
     pub const USUAL: Ports = Ports {
         lan: crate::join::LAN_PORT,
         wan: 7001,
         broker: causeway_broker::config::PORT,
     };
 
-    /// Those that nobody has on this host.
+    /// Ports that nothing on this host uses.
     pub fn free() -> Ports {
         Ports {
             lan: free(Ports::USUAL.lan, is_free),
@@ -39,7 +39,7 @@ impl Ports {
         }
     }
 
-    /// Whether a user's programs can have them all.
+    /// Whether a user's programs can use all these ports.
     pub fn can_be(self) -> bool {
         let Ports { lan, wan, broker } = self;
         let differ = lan != wan && lan != broker && wan != broker;
@@ -53,7 +53,8 @@ fn free(usual: u16, is_free: impl Fn(u16) -> bool) -> u16 {
     all.find(|port| is_free(*port)).unwrap_or(usual)
 }
 
-/// Whether nobody listens there at any address: a gateway's lanes over QUIC have the port's number, too.
+/// Whether nothing uses the port at any address, over TCP or UDP: a gateway's lanes over QUIC have the same
+/// number.
 fn is_free(port: u16) -> bool {
     let any = (Ipv4Addr::UNSPECIFIED, port);
     TcpListener::bind(any).is_ok() && UdpSocket::bind(any).is_ok()

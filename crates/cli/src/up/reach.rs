@@ -1,4 +1,4 @@
-//! Whether hosts can dial each other: one listens for a minute, and says a word that was agreed on; the
+//! Whether hosts can dial each other: one listens for a minute, and sends a word that was agreed on; the
 //! others dial it and compare.
 
 use causeway_service::proxy::Proxy;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 const LISTENS: Duration = Duration::from_secs(60);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// How often the listener checks whether somebody has come.
+/// How often the listener checks whether somebody has connected.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Letters of a word.
+/// Letters in a word.
 pub const WORD: usize = 16;
 
-/// Says the word to everybody who dials one of these ports, until `is_over`.
+/// Sends the word to everybody who dials one of these ports, until `is_over`.
 ///
 /// # Errors
 /// A port is taken.
@@ -38,7 +38,7 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     while Instant::now() < until && !is_over() {
         for listener in listeners {
             if let Ok((mut caller, _)) = listener.accept() {
-                // A caller that is gone again needs no word.
+                // A caller that is already gone needs no word.
                 let _ = caller.write_all(word.as_bytes());
             }
         }
@@ -46,10 +46,10 @@ fn answer(listeners: &[TcpListener], word: &str, is_over: impl Fn() -> bool) {
     }
 }
 
-/// Dials a host that says this word, by the way of a web proxy if there is one.
+/// Dials a host that is to send this word, through a web proxy if there is one.
 ///
 /// # Errors
-/// It is not reached, or says something else.
+/// The address cannot be reached, or whatever listens there sends something else.
 pub fn dial(ip: IpAddr, port: u16, word: &str, proxy: Option<&Proxy>) -> io::Result<()> {
     let address = SocketAddr::new(ip, port);
     let mut stream = match proxy {

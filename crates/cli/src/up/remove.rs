@@ -1,4 +1,4 @@
-//! Ends and removes on a head node what `causeway up` has made there.
+//! Ends and removes what `causeway up` has made on a head node.
 
 use super::install::{data, link_path, programs};
 use crate::{grid, join};
@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 /// How long a gateway or broker may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
-/// How long a gateway's socket may be away: it checks it more often than that.
+/// How long a gateway's socket may be missing: the gateway checks it more often than that.
 const AWAY_FOR: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Ends this user's gateway and broker on this host; what was done, for people.
+/// Ends this user's gateway and broker on this host; returns what was done, for people.
 ///
 /// # Errors
-/// Jobs run, and `force` is not set; one of them does not end.
+/// Jobs run and `force` is not set, or one of the processes does not end.
 pub fn stop(force: bool) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     if let Some(status) = gateway() {
@@ -41,7 +41,7 @@ pub fn stop(force: bool) -> Result<Vec<String>, String> {
         done.push(format!("the gateway of {} has ended", status.site));
     }
     for process in installed("gateway") {
-        // What is left of one that has just ended is on its way.
+        // If a gateway was ended above, this is a process of it that is about to end, too.
         if !force && done.is_empty() {
             return Err(format!(
                 "a gateway of this user's runs, process {}, and does not answer at its socket; --force ends it, and its jobs",
@@ -66,8 +66,8 @@ pub fn stop(force: bool) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// What this user's gateway says of itself. One that runs has its socket back soon if somebody removes it, as
-/// systemd does when a user logs out for the last time.
+/// The status of this user's gateway. If somebody removes the socket of a running gateway, as systemd does
+/// when a user logs out for the last time, the gateway soon makes it anew.
 fn gateway() -> Option<Status> {
     let until = Instant::now() + AWAY_FOR;
     loop {
@@ -81,8 +81,8 @@ fn gateway() -> Option<Status> {
     }
 }
 
-/// Processes of this user's on this host that `causeway up` has started with this word, except those that
-/// they have started themselves.
+/// Processes of this user on this host that `causeway up` has started with this word, without their own
+/// children.
 fn installed(word: &str) -> Vec<Process> {
     let home = user_directories::home().unwrap_or_default();
     let programs = programs(&home.display().to_string());
@@ -103,11 +103,11 @@ fn is_installed(pid: Pid, word: &str, programs: &Path) -> bool {
     is_own && is_ours() && words().split(|byte| *byte == 0).nth(1) == Some(word.as_bytes())
 }
 
-/// Ends a process; if it serves a socket, until nobody does.
+/// Ends a process, and waits for its end; if it serves a socket, also until nobody serves it.
 fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
     let process = Process::of(pid);
     match kill(pid, Signal::SIGTERM) {
-        // It has ended meanwhile.
+        // The process has ended by itself.
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => return Err(format!("end process {pid}: {error}")),
     }
@@ -127,7 +127,7 @@ fn end(pid: Pid, socket: Option<&Path>) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub fn remove() -> Result<(), String> {
-    // What would start them again with the host.
+    // These units would start the gateway and the broker again together with the host.
     systemd::remove_all().map_err(|error| error.to_string())?;
     let name = |error: user_directories::NoHome| error.to_string();
     let config = causeway_host::user_directories::gateway_config().map_err(name)?;
@@ -139,20 +139,20 @@ pub fn remove() -> Result<(), String> {
         directory.join(join::MEMBERSHIP),
         grid.clone(),
         // Copies of what jobs have sent (run/files/sending.rs). Results that could not be fetched are beside
-        // them, and stay for their day.
+        // them, and stay there for a day.
         user_directories::home()
             .map_err(name)?
             .join(".cache/causeway/sent"),
     ];
     let beside = fs::read_dir(&directory).into_iter().flatten().flatten();
-    // What the gateway wrote for its batch system: all was given back when it ended.
+    // What the gateway wrote for its batch system: all allocations were given back when it ended.
     all.extend(
         beside
             .map(|entry| entry.path())
             .filter(|path| is_of_allocations(path)),
     );
     all.iter().try_for_each(|path| remove_path(path))?;
-    // Only if nothing else is in them.
+    // The directories are removed only if they contain nothing else.
     let _ = fs::remove_dir(&directory);
     Ok(())
 }
@@ -163,9 +163,9 @@ fn is_of_allocations(path: &Path) -> bool {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    // Those of requests that are still to be given back stay.
+    // Files of requests that still have to be given back stay.
     name.starts_with("allocations-") && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-        // What other sites have taken.
+        // Notes of what other sites have used.
         || name.starts_with("spent-") && [".json", ".lock"].iter().any(|end| name.ends_with(end))
 }
 
@@ -182,7 +182,7 @@ fn remove_path(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A line of sh that prints the command that `causeway up` has put there; nothing if it has put none.
+/// A line of sh that prints the command that `causeway up` has installed; nothing if it has installed none.
 pub fn installed_line(home: &str) -> String {
     let [link, programs] = [link_path(home), programs(home)].map(quoted);
     format!("case $(readlink {link}) in {programs}/*) if [ -x {link} ]; then echo {link}; fi ;; esac")

@@ -1,4 +1,4 @@
-//! The steps on the head nodes, each as the command that does the same by hand.
+//! The steps on the head nodes, each with the command line that does the same by hand.
 
 use super::Site;
 use super::host::{Host, PATIENCE};
@@ -7,7 +7,7 @@ use causeway_host::{quoted, say};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long tunnels may take.
+/// How long tunnels may take to come up.
 const MEETS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -16,9 +16,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct Step {
     pub site: String,
     words: Vec<String>,
-    /// The site whose broker gives it a token, which it reads.
+    /// The site whose broker makes a token for this step, which reads the token from its input.
     token_of: Option<String>,
-    /// What a user does instead, if it is no command for users.
+    /// What a user would do instead, if the command is not for users.
     by_hand: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Step {
         }
     }
 
-    /// Lets jobs of these sites run at a site that has been set up before.
+    /// Lets jobs of these sites run at a site that was set up before.
     pub fn accept(site: &str, sites: &[String]) -> Step {
         let mut words = vec!["up-part", "accept"];
         words.extend(sites.iter().map(String::as_str));
@@ -67,12 +67,12 @@ impl Step {
         }
     }
 
-    /// Has a gateway read its configuration again.
+    /// Has a gateway read its configuration anew.
     pub fn drain(site: &str) -> Step {
         Step::new(site, &["gateway", "--drain"])
     }
 
-    /// The line, as a user types it.
+    /// The command line, as a user would type it.
     pub fn shown(&self) -> String {
         if let Some(by_hand) = &self.by_hand {
             return by_hand.clone();
@@ -112,10 +112,11 @@ impl Work {
         }
     }
 
-    /// Makes a directory on a host for as long as this lasts, and returns one in it that is still to be made.
+    /// Makes a directory on a host for as long as this value lasts, and returns the path of one in it that
+    /// does not exist yet.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be made.
     pub fn passing_directory(&mut self, host: &Host) -> Result<String, String> {
         let line = r#"mktemp -d "$HOME/.causeway-XXXXXX""#;
         let directory = host.run(line, b"", PATIENCE)?.trim().to_owned();
@@ -126,10 +127,10 @@ impl Work {
         Ok(format!("{directory}/causeway"))
     }
 
-    /// Says what is done at a site.
+    /// Prints what is done at a site.
     ///
     /// # Errors
-    /// Nobody reads it any more.
+    /// Nobody reads the output any more.
     pub fn say(&self, site: &str, line: &str) -> Result<(), String> {
         say::output(format_args!("{site}$ {line}")).map_err(|_| "standard output has gone".to_owned())
     }
@@ -137,7 +138,7 @@ impl Work {
     /// Prints a step and runs it.
     ///
     /// # Errors
-    /// It fails, with its last words.
+    /// The step fails; the error ends with what it printed last.
     pub fn carry_out(&self, step: &Step, sites: &[Site]) -> Result<(), String> {
         let site = named(sites, &step.site)?;
         let token = match &step.token_of {
@@ -163,7 +164,7 @@ fn token(broker: &Site, site: &str) -> Result<String, String> {
 /// Runs a command of Causeway at a site.
 ///
 /// # Errors
-/// It fails, with its last words.
+/// The command fails; the error ends with what it printed last.
 pub fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) -> Result<String, String> {
     let words: Vec<String> = words.iter().map(quoted).collect();
     // Open MPI runs for root only if it is told to.
@@ -175,10 +176,10 @@ pub fn causeway(site: &Site, words: &[&str], input: &str, patience: Duration) ->
     site.host.run(&line, input.as_bytes(), patience)
 }
 
-/// Prints what a command has said, below it.
+/// Prints the output of a command, indented below it.
 ///
 /// # Errors
-/// Nobody reads it any more.
+/// Nobody reads the output any more.
 pub fn tell(said: &str) -> Result<(), String> {
     let lines: Vec<String> = said.lines().map(|line| format!("    {line}")).collect();
     match lines.is_empty() {
@@ -190,7 +191,7 @@ pub fn tell(said: &str) -> Result<(), String> {
 /// Asks a site's gateway for its status.
 ///
 /// # Errors
-/// It does not answer.
+/// The gateway does not answer.
 pub fn status(site: &Site) -> Result<Status, String> {
     let said = causeway(site, &["status", "--json"], "", PATIENCE)?;
     serde_json::from_str(&said).map_err(|error| {
@@ -204,7 +205,7 @@ pub fn status(site: &Site) -> Result<Status, String> {
 /// Waits until the first site has a tunnel to each other one.
 ///
 /// # Errors
-/// One is missing, with what its gateway says.
+/// One is missing; the error says what its gateway reports.
 pub fn wait_for_tunnels(work: &Work, sites: &[Site]) -> Result<(), String> {
     let Some((first, others)) = sites.split_first() else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The agent, which launchers call in place of ssh, passes on that it is ended. A listener of the test's
-//! stands in for the gateway and the node.
+//! The agent, which launchers call in place of ssh, passes on that it is being ended. A listener of the test
+//! plays the gateway and the node.
 
 use causeway_control::Reply;
 use nix::sys::signal::{Signal, kill};
@@ -17,7 +17,7 @@ const HURRY: [u8; 6] = [1, 10, 0, 0, 0, 0];
 /// The value of `remote/tree.rs`.
 const HURRY_VALUE: usize = 0x6875_7272;
 
-/// An agent answers at once; the machine may be busy with other tests.
+/// How long an agent may take: it answers at once, but the machine may be busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// An agent that has sent its request, and the node's end of its stream.
@@ -43,13 +43,13 @@ fn agent(directory: &std::path::Path) -> (Child, UnixStream) {
     assert_eq!(head[..2], [1, 2], "a request");
     let length = u32::from_be_bytes(head[2..].try_into().unwrap());
     stream.read_exact(&mut vec![0; length as usize]).unwrap();
-    // Its standard input has ended, which it says; then it is ready for signals, too.
+    // The agent's standard input has ended, which it has reported; so it is ready for signals, too.
     stream.read_exact(&mut head).unwrap();
     assert_eq!(head[..2], [1, 4], "the end of standard input");
     (agent, stream)
 }
 
-/// Returns all that the agent says from now on.
+/// Returns everything that the agent sends from now on.
 fn said_until_its_end(agent: &mut Child, stream: &mut UnixStream) -> Vec<u8> {
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();
@@ -64,7 +64,7 @@ fn an_agent_that_is_ended_in_a_hurry_tells_the_node() {
     let value = libc::sigval {
         sival_ptr: std::ptr::without_provenance_mut(HURRY_VALUE),
     };
-    // SAFETY: numbers only.
+    // SAFETY: only numbers are passed.
     unsafe { libc::sigqueue(agent.id().cast_signed(), libc::SIGTERM, value) };
     assert_eq!(said_until_its_end(&mut agent, &mut stream), &HURRY);
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// A gateway ends in a moment; the machine may be busy with other tests.
+/// How long a gateway may take to end: it ends in a moment, but the machine may be busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 struct Site(tempfile::TempDir);
@@ -74,7 +74,7 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     assert!(said.contains(&format!("process {pid}")), "{said}");
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
     let log = site.0.path().join("causeway/gateway-rennes.log");
-    // A thread writes it.
+    // A thread writes the log.
     wait_for("a line in its log", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("rennes"))
     });
@@ -94,7 +94,7 @@ fn a_gateway_in_the_background_serves_once_the_command_returns_and_has_no_termin
     }
 }
 
-/// Kills a process where the test fails before that has ended.
+/// Kills a process if the test fails before the process has ended.
 struct Left(Pid);
 
 impl Drop for Left {
@@ -105,7 +105,7 @@ impl Drop for Left {
     }
 }
 
-/// A blocked signal would be kept for who reads it, ignored or not.
+/// If the gateway blocked the signal, the kernel would keep it to be read, even though it is ignored.
 #[test]
 fn a_gateway_that_nohup_started_does_not_end_by_a_hang_up() {
     let site = Site::new();
@@ -137,7 +137,7 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
     let grid = dir.path().join("grid");
     let causeway = |words: &[&str]| {
         let mut command = Command::new("env");
-        // What started the tests may ignore it, as nohup does.
+        // Whatever started the tests may ignore this signal, as nohup does.
         command
             .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_causeway")])
             .args(words)
@@ -181,7 +181,7 @@ fn a_broker_in_the_background_serves_once_the_command_returns_and_has_no_termina
         !second.status.success() && errors.contains("already runs here"),
         "{errors}"
     );
-    // A hang-up ends it in order, as the end of a terminal does where it has one.
+    // A hang-up makes the broker end in order, as the end of its terminal would.
     kill(pid, Signal::SIGHUP).unwrap();
     let log = dir.path().join("causeway/broker-g5k.log");
     let begun = Instant::now();

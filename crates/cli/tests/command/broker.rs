@@ -1,4 +1,4 @@
-//! `causeway broker` and `causeway grid` as they are run: what was answered is there after a kill -9.
+//! `causeway broker` and `causeway grid` as users run them: what was answered still holds after a kill -9.
 
 use crate::running::Running;
 use causeway_broker::api::{Node, Reach, Record, Subnet, new_instance};
@@ -171,7 +171,7 @@ fn a_second_broker_says_that_the_first_one_runs_and_a_site_nobody_knows_is_not_r
         "{errors}"
     );
     said(&grid, &["revoke", "lyon", "--unknown"]);
-    // One that has a token may be put out before it has joined.
+    // A site that has a token may be put out before it has joined.
     let token = token(&grid, "rennes", &broker);
     join(&token, &dir.path().join("rennes"), &Clock::system()).unwrap();
     let listed = said(&grid, &["list"]);

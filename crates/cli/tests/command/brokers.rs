@@ -1,5 +1,5 @@
-//! `causeway grid` with several brokers, as it is run: they are made, killed, added, replaced and taken out
-//! of service.
+//! `causeway grid` with several brokers, as users run it: they are made, killed, added, replaced and taken
+//! out of service.
 
 use crate::running::Running;
 use causeway_broker::client::{Membership, join};
@@ -62,7 +62,7 @@ impl Place {
         self.path(name).display().to_string()
     }
 
-    /// Has a broker listen at its own address alone.
+    /// Makes a broker listen only at its own address.
     fn listen_at_own_address(&self, directory: &str, number: u8) {
         let file = self.path(directory).join("broker.toml");
         let text = std::fs::read_to_string(&file).unwrap();
@@ -102,7 +102,7 @@ impl Place {
         said(&["list", "--dir", &self.text(broker)])
     }
 
-    /// Waits until a list has this: looks whenever that broker has said something.
+    /// Waits until a list contains this: looks whenever that broker has logged something.
     fn lists(&self, broker: &str, running: &Running, what: &str) {
         let began = Instant::now();
         loop {
@@ -112,7 +112,7 @@ impl Place {
             }
             let left = DEADLINE.checked_sub(began.elapsed());
             let left = left.unwrap_or_else(|| panic!("{broker} never listed {what:?} but {list}"));
-            // No news within a second is as good a reason to look as news.
+            // A second without a log line is as good a reason to look as a new line.
             running.says_something(left.min(Duration::from_secs(1)));
         }
     }
@@ -236,9 +236,9 @@ fn a_broker_whose_disk_is_full_refuses_what_the_others_do_and_knows_it_once_ther
     let filler = grid.join("filler");
     let mut file = File::create(&filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
-    // An open file keeps its room, even once it is removed.
+    // An open file keeps its space, even once it is removed.
     drop(file);
-    // Until no page of the store is free that could be used again.
+    // This goes on until the store has no free page left that it could reuse.
     let why = (0..1000).find_map(|number| {
         let output = causeway(&[
             "token",

@@ -1,10 +1,10 @@
 //! `causeway collectives explain` and the rules of `causeway run --collectives`, without gateways and MPIs.
-//! Skips, with the reason, where the program that decides is not built beside the command.
+//! Skips, with the reason, if the program that decides is not built beside the command.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// `None`, with the reason printed, where it cannot run.
+/// `None`, with the reason printed, if it cannot run.
 fn causeway(arguments: &[&str]) -> Option<Output> {
     let causeway = Path::new(env!("CARGO_BIN_EXE_causeway"));
     if !causeway.with_file_name("causeway-collectives").exists() {
@@ -57,7 +57,7 @@ fn algorithms_change_over_near_where_they_were_measured_to() {
     let Some(table) = explain(&["--sites", "4,4"]) else {
         return;
     };
-    // Of reduce_scatter the whole vector of eight ranks.
+    // For reduce_scatter, the size of the whole vector of eight ranks.
     for (operation, measured) in [
         ("gather", 8 << 10),
         ("scatter", 8 << 10),
@@ -82,7 +82,7 @@ fn what_reductions_get_does_not_depend_on_the_links_that_each_run_measures_anew(
     let ranges = |link: &str| {
         let output = causeway(&[&["collectives", "explain", "--link", link][..], &reductions].concat())?;
         let table = text(&output.stdout);
-        // Behind the range and the algorithm there are the costs.
+        // The costs follow the range and the algorithm.
         let rows = table.lines().skip_while(|line| !line.is_empty()).skip(1);
         Some(
             rows.map(|row| row.split(" at ").next().unwrap().to_owned())

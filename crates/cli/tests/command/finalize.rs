@@ -1,5 +1,5 @@
-//! Runs the library of mpi/ucx/ against an MPI of a few lines (tests/ucx). Skips, with the reason,
-//! where there is no C compiler.
+//! Runs the library of mpi/ucx/ against an MPI of a few lines (tests/ucx). Skips, with the reason, if there
+//! is no C compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -37,7 +37,7 @@ impl Built {
         self.directory.path().join(name)
     }
 
-    /// Runs the program under the preload library; its status.
+    /// Runs the program under the preload library, and returns its status.
     fn status(&self) -> Option<i32> {
         let mut program = Command::new(self.path("program"));
         program.env("LD_PRELOAD", self.path("ucx.so"));
@@ -53,7 +53,7 @@ impl Built {
 
 fn compile(mut arguments: Vec<PathBuf>, sources: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // Sources first: libraries are searched for what stands before them.
+    // Sources first: a library is searched only for what precedes it.
     arguments.splice(0..0, sources.iter().map(|source| root.join(source)));
     let status = Command::new("cc").args(&arguments).status().unwrap();
     assert!(status.success(), "cc {arguments:?}: {status}");

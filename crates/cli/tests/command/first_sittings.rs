@@ -1,10 +1,11 @@
-//! Commands as a new user types them: what is missing, misspelt or left out is told with what to do.
+//! Commands as new users type them: if something is missing, misspelt or left out, the message says what to
+//! do.
 
 use causeway_lab::Scenario;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// `causeway` with nothing of this user's around it.
+/// `causeway` in an environment without any files of this user.
 fn causeway(home: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
     command
@@ -52,7 +53,7 @@ fn the_version_names_the_commit_that_was_built() {
     assert!(long[3].starts_with("interfaces: "), "{long:?}");
     let version = env!("CARGO_PKG_VERSION");
     let commit = said.strip_prefix(&format!("causeway {version}")).unwrap();
-    // Sources that are no clone have none.
+    // Sources that are not a clone have no commit.
     let is_commit = |text: &str| text.len() >= 10 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let commit = commit
         .strip_prefix(" (")

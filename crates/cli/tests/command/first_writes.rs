@@ -1,10 +1,10 @@
-//! What a command writes first is whole or not there, whatever room the disk has left, and lies where its
+//! What a command writes first is complete or absent, however much space the disk has left, and is where its
 //! user looks for it. The disk is a tmpfs in a mount namespace of the test's own.
 
 use std::process::Command;
 
 /// Runs lines of sh on a disk of 4 MB, in its directory. `$causeway` is the command, and `leave N` fills the
-/// disk but for N pages of 4 kB.
+/// disk except for N pages of 4 kB.
 fn on_a_small_disk(lines: &str) {
     let dir = tempfile::tempdir().unwrap();
     let script = format!(
@@ -76,7 +76,7 @@ fn without_home_files_are_looked_for_in_the_home_that_the_system_knows() {
             ".local/share/causeway/grid/broker.toml",
         ),
     ] {
-        // A relative place would be another one for each directory that the command runs in.
+        // A relative path would be another one in each directory in which the command runs.
         let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
         command
             .args(words)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A broker whose grid is on a disk of 3 MB, and what it says.
+/// A broker whose grid is on a disk of 3 MB, and its log.
 struct Broker {
     child: Child,
     address: String,
@@ -94,7 +94,7 @@ impl Broker {
         Ok(token)
     }
 
-    /// Leaves no room, and no page of the store that could be used again: the file to remove afterwards.
+    /// Leaves no space, and no page of the store that could be reused: returns the file to remove afterwards.
     fn fill(&self) -> PathBuf {
         let path = self.grid.join("filler");
         let mut filler = File::create(&path).unwrap();
@@ -117,7 +117,7 @@ fn session(membership: &Membership, home: &Path, broker: &Broker) -> Client {
         lan: vec![],
         reach: Reach::default(),
         udp_port: None,
-        // A long record needs more pages than a store has free.
+        // A long record needs more pages than the store has free.
         nodes: (0..8000)
             .map(|number| Node {
                 name: format!("rennes-{number}"),
@@ -181,7 +181,7 @@ fn a_disk_that_is_full_for_a_while_costs_that_while_and_nothing_that_was_answere
     broker.token("lyon").unwrap();
     assert!(broker.command(&["revoke", "nancy", "--unknown"]).status.success());
     drop(client);
-    // As a crash leaves it.
+    // The state that a crash would leave behind.
     let kept = dir.path().join("grid");
     std::fs::copy(broker.grid.join("store.redb"), kept.join("store.redb")).unwrap();
     drop(broker);

@@ -91,7 +91,7 @@ fn traffic_outlives_hand_overs(grid: &Grid) {
             }
         }
         for site in [1, 2, 1, 2, 2, 1] {
-            // Before and after each, and at last in both at a time.
+            // Before and after each hand-over, and in the end in both gateways at the same time.
             let before = total.load(Ordering::Relaxed);
             wait_for("bytes to cross", || {
                 total.load(Ordering::Relaxed) > before + 2 * MEGABYTE
@@ -247,7 +247,7 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
         grid.drain(site);
     }
     assert_eq!([grid.started(1), grid.started(2)], before);
-    // Both read from it, and go on when its last writer has closed.
+    // Both read from the FIFO, and go on once its last writer has closed it.
     let mut writer = std::fs::File::options().write(true).open(&fifo).unwrap();
     writer.write_all(b"go on\n").unwrap();
     drop(writer);
@@ -273,7 +273,7 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
 #[test]
 fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
     let grid = Grid::start();
-    // From now on site two starts what lies at this path, which is not the file that it runs itself.
+    // From now on, site two starts what is at this path, which is not the file that it runs itself.
     grid.drain(2);
     let another = grid.dir.path().join("another");
     copy(&grid.next, &another);
@@ -288,7 +288,7 @@ fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
     process.set_read_timeout(Some(DEADLINE)).unwrap();
     process.write_all(&request("echo begun")).unwrap();
     wait_for("the kernel to open the program", || lease.is_wanted());
-    // Both gateways go on: they answer, and streams of this site's begin and end.
+    // Both gateways go on: they answer, and streams of this site begin and end.
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     cross(&near, &far);
@@ -320,7 +320,8 @@ fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
     process.set_read_timeout(Some(DEADLINE)).unwrap();
     process.write_all(&request("echo begun; exec sleep 300")).unwrap();
     read_until(&mut process, "begun");
-    // Not the end of its thread: the new program's process is the old one's.
+    // The hand-over does not end the process's parent: the new program runs in the same process as the old
+    // one.
     grid.drain(1);
     let [started] = grid.started(1)[..] else {
         panic!("it had started one process");
@@ -331,19 +332,19 @@ fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
     let stat = format!("/proc/{started}/stat");
     wait_for("the end of what it had started", || {
         let stat = std::fs::read_to_string(&stat).unwrap_or_default();
-        // Nobody collects it where the first process does not collect orphans.
+        // Nobody collects the process if the first process does not collect orphans.
         stat.is_empty() || stat.contains(") Z ")
     });
 }
 
-/// A file that this process has to itself: another that opens or executes it waits until this ends, or for
-/// /proc/sys/fs/lease-break-time (fcntl(2), F_SETLEASE).
+/// A file that this process has to itself: another process that opens or executes it waits until this one
+/// ends, or for /proc/sys/fs/lease-break-time (fcntl(2), F_SETLEASE).
 struct Lease(std::fs::File);
 
 impl Lease {
     fn take(path: &Path) -> Lease {
-        // SAFETY: no function is installed. The kernel tells of the other by SIGIO, which would end this
-        // process.
+        // SAFETY: no function is installed. The kernel reports the other process by SIGIO, which would end
+        // this process.
         unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         let lease = Lease(std::fs::File::open(path).unwrap());
         assert_eq!(lease.fcntl(libc::F_SETLEASE, libc::F_WRLCK), 0);
@@ -367,7 +368,7 @@ pub fn request(command: &str) -> Vec<u8> {
     [&[1, 2], &length.to_be_bytes()[..], body.as_bytes()].concat()
 }
 
-/// What a process gets as its input.
+/// The frame with which a process gets its input.
 pub fn input(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap();
     [&[1, 3], &length.to_be_bytes()[..], text.as_bytes()].concat()
@@ -448,7 +449,7 @@ fn a_configuration_that_cannot_be_read_yet_stops_nothing() {
     };
     let control = grid.control(1);
     let asking = std::thread::spawn(move || control::ask(&control, &request));
-    // Opens when the gateway reads, which then waits for what is written.
+    // This returns once the gateway reads, which then waits for what is written.
     let mut writer = std::fs::File::options().write(true).open(&slow).unwrap();
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
@@ -475,7 +476,7 @@ fn a_configuration_with_more_in_it_is_taken_up_and_told_to_the_other_sites() {
     let node = format!("{{ name = \"node1\", address = \"{address}\" }}");
     let more = format!("{node}, {{ name = \"another\", address = \"{address}1\" }}");
     let text = grid.configuration(1).replace(&node, &more);
-    // A peer in front of the one there is.
+    // A peer in front of the existing one.
     let (others, peers) = text.split_at(text.find("[[peer]]").unwrap());
     let text = format!("{others}[[peer]]\nsite = \"bordeaux\"\n{peers}");
     std::fs::write(grid.file(1), text).unwrap();
@@ -505,7 +506,7 @@ fn a_program_that_cannot_be_executed_leaves_the_old_one_running_with_all_streams
         .unwrap()
         .read_exact(&mut header)
         .unwrap();
-    // Another machine's (elf(5), e_machine).
+    // The number of another machine (elf(5), e_machine).
     header[18] ^= 0xff;
     std::fs::write(&foreign, header).unwrap();
     set_mode(&foreign, 0o755);
@@ -518,14 +519,14 @@ fn a_program_that_cannot_be_executed_leaves_the_old_one_running_with_all_streams
     let status = grid.status(1);
     assert_eq!((status.handed_over, status.streams), (0, 1));
     wait_for("as many open files as before", || grid.open_files(1) == files);
-    // What it starts has none of them.
+    // Nothing that the gateway starts has any of these descriptors.
     assert_eq!(inheritable(grid.pid(1)), inherited);
     grid.drain(1);
     assert_eq!(inheritable(grid.pid(1)), inherited);
     cross(&near, &far);
 }
 
-/// Descriptors that another program started by this process would have: those without O_CLOEXEC (proc(5),
+/// Descriptors that a program started by this process would inherit: those without O_CLOEXEC (proc(5),
 /// fdinfo).
 fn inheritable(pid: u32) -> usize {
     let files = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
@@ -619,6 +620,6 @@ fn a_state_that_cannot_be_read_is_refused_with_the_reason() {
     assert!(said.contains("its version is 256"), "{said}");
     let magic = [b"causeway gateway", &STATE_VERSION.to_be_bytes()[..]].concat();
     assert!(refusal(&magic).contains("is damaged"));
-    // The gateway that runs has not noticed.
+    // The running gateway has not noticed.
     assert_eq!(grid.status(1).jobs.len(), 1);
 }

@@ -1,5 +1,5 @@
-//! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback,
-//! without privilege.
+//! A grid as people make it: create, broker, a token for each site, one command line at each site. On
+//! loopback, without privilege.
 
 use crate::sites::{accept, connect_from};
 use causeway_control::{Plan, Reply, Request, Status, ask};
@@ -166,7 +166,7 @@ impl Grid {
         }
     }
 
-    /// A connection of a process of site one to one of site two, whose bytes arrive as they were sent, in
+    /// A connection from a process of site one to one of site two, whose bytes arrive as they were sent, in
     /// both directions.
     fn streams_are_whole(&self) {
         let request = Request::Job {
@@ -226,7 +226,7 @@ impl Grid {
     }
 }
 
-/// Sends some megabytes, more than any window at the start, and the end of that half.
+/// Sends some megabytes, more than any window has at the start, and then ends that half.
 fn cross(mut from: &TcpStream, mut to: &TcpStream) {
     let bytes: Vec<u8> = (0..5_000_000_usize)
         .map(|at| (at * 31 + at / 251) as u8)
@@ -247,7 +247,7 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
     let grid = Grid::create();
     let mut broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
-    // The second one lets nobody in: it dials.
+    // The second one lets nobody in: it has to dial.
     let first = grid.join(1, &tokens[0], true);
     let second = grid.join(2, &tokens[1], false);
     grid.wait_for("the tunnel", Grid::is_joined);
@@ -263,7 +263,7 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
         status.grid.unwrap().broker_away.is_some()
     });
     assert!(grid.is_joined());
-    // A gateway that starts while there is no broker knows what it knew.
+    // A gateway that starts while there is no broker still knows what it knew before.
     drop(second);
     grid.wait_for("the loss of the far gateway", |grid| !grid.is_joined());
     let second = grid.gateway(2, &[], &grid.log(2));
@@ -309,7 +309,7 @@ fn a_revoked_site_comes_back_with_one_command_whether_its_gateway_runs_or_not() 
     let _broker = grid.broker();
     let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
     let _first = grid.join(1, &tokens[0], true);
-    // Lets others in: then the first one dials it, and has to do so again.
+    // Now it lets others in: the first one dials it, and has to do so again.
     let mut second = grid.join(2, &tokens[1], true);
     grid.wait_for("the tunnel", Grid::is_joined);
     for gateway_runs in [false, true] {
@@ -351,7 +351,7 @@ fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins(
     for (mistake, reason) in [
         (["--node".to_owned(), "n1=10.9.9.9:4".to_owned()], "10.9.9.9"),
         (["--wan".to_owned(), in_use.clone()], in_use.as_str()),
-        // An address of documentation, which no host has.
+        // An address for documentation, which no host has.
         (
             ["--wan".to_owned(), "192.0.2.1:7001".to_owned()],
             "192.0.2.1:7001",
@@ -368,7 +368,7 @@ fn a_mistake_is_found_before_the_token_is_spent_and_the_corrected_command_joins(
     drop(held);
     let _first = grid.join(1, &token, true);
     grid.wait_for("the gateway", |grid| grid.status(1).is_some());
-    // The file of one site does not serve another one's token.
+    // The file for one site does not work for another site's token.
     let other = grid.said(&["token", "--site", "site2"]);
     let ended = grid
         .gateway(1, &["--join", &other], &grid.log(1))
@@ -414,13 +414,13 @@ fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_pun
     });
     assert!(grid.is_joined());
     grid.streams_are_whole();
-    // Without the broker there is no new one; with it there is.
+    // Without the broker there is no new tunnel; with it there is.
     drop(second);
     grid.wait_for("the loss of the far gateway", |grid| !grid.is_joined());
     let second = grid.gateway(2, &[], &grid.log(2));
     let _broker = grid.broker();
     grid.wait_for("the tunnel that is punched anew", Grid::is_joined);
-    // Whichever way has its turn when the broker is back.
+    // By whichever protocol has its turn when the broker is back.
     for site in [1, 2] {
         let mut techniques = grid.techniques(site).into_iter();
         assert!(techniques.all(|(_, how)| how.starts_with("punched")));
@@ -486,7 +486,7 @@ fn two_sites_one_with_lanes_over_udp_alone_and_one_with_none_do_not_meet_and_the
     drop(gateways);
 }
 
-/// A web proxy at an address of its own, which it also connects from. It lets nobody in without a password.
+/// A web proxy at an address of its own, from which it also connects. It lets nobody in without a password.
 fn proxy(grid: &Grid) -> (Running, String) {
     let address = format!("127.{}.9.9", grid.net);
     let file = grid.dir.path().join("tinyproxy.conf");
@@ -528,7 +528,7 @@ fn a_site_behind_a_web_proxy_joins_and_has_its_lanes_through_it() {
     let lanes = grid.status(2).unwrap().tunnels.remove(0).lanes;
     let proxy = format!("127.{}.9.9:", grid.net);
     assert!(!lanes.is_empty() && lanes.iter().all(|lane| lane.peer.to_string().starts_with(&proxy)));
-    // What joins wrote serves at the next start, too.
+    // What the joining command wrote is valid at the next start, too.
     drop(one);
     let _one = grid.gateway(1, &[], &grid.log(1));
     grid.wait_for("the tunnel of the next start", Grid::is_joined);

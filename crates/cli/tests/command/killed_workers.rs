@@ -15,7 +15,7 @@ fn pid(number: u32) -> Pid {
     Pid::from_raw(number.cast_signed())
 }
 
-/// Ends a site's worker by a signal; what the next one says of itself.
+/// Ends a site's worker with a signal; returns what the next worker reports about that.
 fn end_worker(grid: &Grid, site: u8, signal: Signal) -> Status {
     let before = grid.status(site);
     assert_ne!(before.worker, before.pid);
@@ -45,7 +45,7 @@ fn ignored(process: u32) -> u64 {
     u64::from_str_radix(line.unwrap().trim(), 16).unwrap()
 }
 
-/// What the kernel says of a keeper, of its children and of a worker.
+/// What the kernel reports about a keeper, its children and a worker.
 fn processes(keeper: u32, worker: u32) -> String {
     let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
     let children = read(format!("/proc/{keeper}/task/{keeper}/children"));
@@ -119,7 +119,7 @@ fn no_byte_is_lost_or_doubled_while_one_worker_after_the_other_is_killed() {
         }
         for round in 0..12 {
             end_worker(grid, 1 + round % 2, Signal::SIGKILL);
-            // Some follow at once, others when bytes have crossed again.
+            // Some kills follow each other at once, others once bytes have crossed again.
             if round % 3 > 0 {
                 let before = total.load(Ordering::Relaxed);
                 wait_for("bytes that cross", || {
@@ -141,7 +141,7 @@ fn streams_go_on_whichever_signal_from_outside_ends_a_worker_and_however_often()
     let grid = Grid::start();
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
-    // The rest are the gateway's own, end nothing, or are those of faults.
+    // The rest are used by the gateway itself, end nothing, or belong to faults.
     let signals = [
         Signal::SIGQUIT,
         Signal::SIGUSR1,
@@ -155,8 +155,8 @@ fn streams_go_on_whichever_signal_from_outside_ends_a_worker_and_however_often()
         Signal::SIGPWR,
         Signal::SIGKILL,
     ];
-    // Who starts a program may have it ignore some: GNU make does so with SIGIO, a shell with SIGQUIT in the
-    // background.
+    // Whoever starts a program may have it ignore some signals: GNU make does so with SIGIO, a shell with
+    // SIGQUIT in the background.
     let ignored = ignored(grid.status(1).worker);
     let signals = signals
         .into_iter()
@@ -261,7 +261,7 @@ fn a_job_whose_command_has_its_answer_outlives_the_worker_that_gave_it() {
         let names: Vec<&str> = status.jobs.iter().map(|job| &job.name[..]).collect();
         assert_eq!(names.len(), 2 + round, "{names:?}");
     }
-    // One that is answered twice reads it as nothing new.
+    // A command that is answered twice would find something to read here.
     for mut job in jobs {
         job.set_nonblocking(true).unwrap();
         let mut rest = Vec::new();
@@ -292,7 +292,7 @@ fn a_stream_over_a_forwarded_connection_outlives_a_hand_over_and_ends_with_a_kil
     crate::handover::read_until(&mut stream, "got a word");
     end_worker(&grid, 1, Signal::SIGKILL);
     let mut rest = Vec::new();
-    // An error or an end: who reads is not left waiting.
+    // An error or an end: whoever reads is not left waiting.
     let ended = stream.read_to_end(&mut rest).map_err(|error| error.kind());
     assert_ne!(ended, Err(ErrorKind::WouldBlock));
 }
@@ -311,7 +311,7 @@ fn a_worker_that_is_told_to_stop_ends_the_gateway_in_order() {
 fn the_next_worker_runs_by_the_policy_that_the_gateway_was_given() {
     let grid = Grid::start();
     let keeper = grid.status(1).pid;
-    // With the flag that resets it in children, as the emulated grid starts gateways.
+    // With the flag that resets the policy in children, with which the emulated grid starts gateways.
     let words = ["--reset-on-fork", "--rr", "--pid", "1"];
     let chrt = std::process::Command::new("chrt")
         .args(words)
@@ -323,7 +323,7 @@ fn the_next_worker_runs_by_the_policy_that_the_gateway_was_given() {
     }
     let policy = |process: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-        // Field 41 of proc_pid_stat(5); the second one ends with the last parenthesis.
+        // Field 41 of proc_pid_stat(5); the second field ends with the last parenthesis.
         let rest = stat.rsplit_once(')').unwrap().1;
         rest.split_whitespace().nth(38).unwrap().parse::<i32>().unwrap()
     };
@@ -360,7 +360,7 @@ fn the_worker_ends_with_its_keeper_and_the_next_gateway_starts_at_once() {
     wait_for("the end of the worker", || is_gone(worker));
 }
 
-/// Nobody collects it where the first process does not collect orphans.
+/// Nobody collects the process if the first process does not collect orphans.
 fn is_gone(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
@@ -368,7 +368,7 @@ fn is_gone(process: u32) -> bool {
 
 #[test]
 fn a_gateway_whose_keeper_is_killed_tells_the_others_which_wait_for_nobody() {
-    // The one that is dialled could not find out by itself.
+    // The gateway that is only dialled could not find out by itself.
     let mut grid = Grid::with(Ways::OneDials);
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);

@@ -1,4 +1,4 @@
-//! `causeway lab` as users start and stop it: by Ctrl-C at any moment, and without being root.
+//! `causeway lab` as users start and stop it: with Ctrl-C at any moment, and without being root.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A lab stands after half a second, on a busy machine after some seconds.
+/// How long a lab may take to start: half a second, but some seconds on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Directories for the labs of one test.
 struct Labs(tempfile::TempDir);
 
 impl Labs {
-    /// None, with the reason printed, where this machine lets nobody make a lab.
+    /// `None`, with the reason printed, if this machine lets nobody make a lab.
     fn possible() -> Option<Labs> {
         let labs = Labs(tempfile::tempdir().unwrap());
         let mut probe = labs.causeway(&["lab", "run", "rennes-nancy", "--no-gateways", "--", "true"]);
@@ -31,7 +31,8 @@ impl Labs {
 
     fn causeway(&self, words: &[&str]) -> Command {
         let mut command = Command::new("env");
-        // What started the tests may ignore it, as a shell has commands do that it starts with '&'.
+        // Whatever started the tests may ignore this signal, as a shell makes commands do that it starts with
+        // '&'.
         command
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")])
             .args(words)
@@ -40,7 +41,7 @@ impl Labs {
         command
     }
 
-    /// Files that are left of all labs.
+    /// Files that remain of any lab.
     fn left(&self) -> Vec<PathBuf> {
         let labs = self.0.path().join(format!("causeway-lab-{}", geteuid()));
         let entries = std::fs::read_dir(labs).into_iter().flatten();
@@ -84,7 +85,8 @@ fn start(mut command: Command) -> Running {
     )
 }
 
-/// `when` is for the message: a lab that does not end once in a thousand times is to say where it was.
+/// `when` is for the message: if a lab fails to end once in a thousand times, the message must say at which
+/// point.
 fn end(Running(child): &mut Running, when: &str) -> ExitStatus {
     let start = Instant::now();
     loop {
@@ -110,7 +112,7 @@ fn ctrl_c_ends_a_lab_at_any_moment_of_its_start_and_leaves_nothing() {
     let shared = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let begun = shared.path().join("begun");
     let line = format!("echo > {}; exec sleep 1000", begun.display());
-    // The first file of a lab, the last one of its namespaces, the first one of its gateways, the command.
+    // The first file of a lab, the last of its namespaces, the first of its gateways, the command.
     for (number, event) in ["ssh", "state.json", "gateway/grid.key", "command"]
         .iter()
         .enumerate()
@@ -184,7 +186,7 @@ fn a_lab_with_gateways_runs_for_an_ordinary_user() {
     let program = Path::new(env!("CARGO_BIN_EXE_causeway"));
     let place = labs.0.path();
     std::fs::set_permissions(place, PermissionsExt::from_mode(0o777)).unwrap();
-    // Distributions let everybody open this device; this host may not. ssh-keygen wants a user with a name.
+    // Distributions let everybody open this device; this host may not. ssh-keygen needs a user with a name.
     let script = "set -e; mount -t tmpfs -o mode=755 none /dev/net; mknod -m 0666 /dev/net/tun c 10 200
                   echo 'ordinary:x:12345:12345::/:/bin/sh' | cat /etc/passwd - > /dev/net/passwd
                   mount --bind /dev/net/passwd /etc/passwd

@@ -1,10 +1,10 @@
-//! What a killed program of tests leaves: nothing that others would meet.
+//! What a killed test program leaves behind: nothing that other programs would come across.
 
 use crate::sites::{Grid, wait_for};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
-/// Set in the program that is killed; the file gets the number of its network.
+/// Names, in the program that is killed, the file to which it writes the number of its network.
 const KILLED: &str = "CAUSEWAY_TEST_IS_KILLED";
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A gateway starts and ends in a moment; the machine may be busy with other tests.
+/// How long a gateway may take to start or end: a moment, but the machine may be busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// `causeway` in an empty directory for labs and gateways.
@@ -65,7 +65,7 @@ fn messages_that_cannot_be_written_change_no_status() {
     }
 }
 
-/// Answers one command with this.
+/// Answers one command with this reply.
 fn answering(directory: &tempfile::TempDir, reply: Reply) -> std::thread::JoinHandle<()> {
     let listener = UnixListener::bind(directory.path().join("gateway.sock")).unwrap();
     std::thread::spawn(move || {
@@ -75,7 +75,7 @@ fn answering(directory: &tempfile::TempDir, reply: Reply) -> std::thread::JoinHa
     })
 }
 
-/// Runs `causeway` with a gateway that answers so, and returns both outputs.
+/// Runs `causeway` with a gateway that answers with this reply, and returns both outputs.
 fn said(words: &[&str], reply: Reply) -> String {
     let directory = tempfile::tempdir().unwrap();
     let gateway = answering(&directory, reply);
@@ -86,7 +86,7 @@ fn said(words: &[&str], reply: Reply) -> String {
     String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
 }
 
-/// Clears the screen, forges a line, and turns the rest round.
+/// Clears the screen, forges a line, and reverses the rest of the line.
 const HOSTILE: &str = "a\x1b[2J\u{9b}2J\nsite forged\r\u{202e}";
 
 #[test]
@@ -137,7 +137,7 @@ fn escaped_json_means_the_same() {
     assert_eq!(read.site, HOSTILE);
 }
 
-/// A pipe that takes nothing more, and whose reader does not read.
+/// A full pipe, whose reader does not read.
 fn stuck() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let set = |writer: &std::io::PipeWriter, flags| fcntl(writer, FcntlArg::F_SETFL(flags)).unwrap();

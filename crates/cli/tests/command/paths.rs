@@ -1,5 +1,5 @@
-//! `causeway ping`, `probe`, `connect` and `check` against two real gateways. Loopback only: site one owns
-//! 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
+//! `causeway ping`, `probe`, `connect` and `check` against two real gateways. Loopback only: site one has
+//! 127.x.1.0/24, site two 127.x.2.0/24, with an x of the test's own.
 
 use crate::sites::{self, DEADLINE, Ways, wait_for};
 use causeway_control::{self as control, Reply, Request};
@@ -189,7 +189,7 @@ fn connect_copies_both_ways_and_passes_the_end_of_the_input_on() {
     let mut connecting = Bounded::new(command.stdin(Stdio::piped()).spawn().unwrap());
     let (mut far, _) = listener.accept().unwrap();
     far.set_read_timeout(Some(DEADLINE)).unwrap();
-    // As sshd does, the far side speaks first: no preface has come before.
+    // As with sshd, the far side speaks first: no preface has come before.
     far.write_all(b"SSH-2.0-test\r\n").unwrap();
     let mut banner = vec![0; 14];
     connecting
@@ -274,7 +274,7 @@ fn connect_says_what_failed() {
     );
     let low = said("node2", "2");
     assert!(low.contains("connect_from = [\"site1:2\"]"), "{low}");
-    // Port 1 is named there: the host refuses it, as nothing listens.
+    // The message names port 1, which the host refuses because nothing listens there.
     let named = said("node2", "1");
     assert!(named.contains("refused by the destination host"), "{named}");
     let nowhere = said("192.0.2.1", "5000");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Copies a file, if it is there. This process must not have the copy open for writing: a child of another
+/// Copies a file, if it exists. This process must not have the copy open for writing: a child of another
 /// thread that has not executed its program yet would have it open, too, and the copy could not be run.
 pub fn copy(from: &Path, to: &Path) {
     if from.exists() {

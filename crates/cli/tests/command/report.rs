@@ -1,5 +1,5 @@
 //! `causeway report` as users call it.
-// A panic here is the report of a test.
+// A panic here is how a test reports.
 
 use causeway_bench::cell::{Cell, Settings, Traffic, Way};
 use causeway_bench::plan::{Head, Plan};
@@ -116,7 +116,7 @@ fn what_is_not_a_report_is_written_to_or_refused_and_never_replaced() {
             .file_type()
             .is_char_device()
     );
-    // Without a name there is the page alone.
+    // Without a name, only the page is printed.
     let printed = report(&[&bench, Path::new("--out"), Path::new("-")]);
     let page = String::from_utf8_lossy(&printed.stdout).into_owned();
     assert!(

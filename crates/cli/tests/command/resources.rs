@@ -49,7 +49,7 @@ fn a_file_of_flux_is_shown_in_each_form_and_its_mistakes_are_told() {
     std::fs::write(&again, jgf).unwrap();
     assert_eq!(text(&resources(&again, &[]).stdout), out);
 
-    // Files of several sites make one graph; the same site is there once.
+    // Files of several sites make one graph, and a site that is in two of them is in it once.
     let both = resources(&file, &["--from", again.to_str().unwrap()]);
     assert_eq!(text(&both.stdout), out);
 

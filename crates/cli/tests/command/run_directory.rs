@@ -1,5 +1,5 @@
-//! `causeway run` against a gateway that only answers: a signal that comes before the launcher runs leaves
-//! nothing behind.
+//! `causeway run` against a gateway that only answers: if a signal arrives before the launcher runs, nothing
+//! is left behind.
 
 use crate::programs::copy;
 use causeway_control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Sites, Status, VERSION};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Nothing here takes a second.
+/// The longest wait; nothing here takes a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 fn sites() -> Vec<SiteStatus> {
@@ -37,7 +37,7 @@ fn sites() -> Vec<SiteStatus> {
     }]
 }
 
-/// Answers requests for a job and for the state until the test's process ends.
+/// Answers requests for a job and for the status until the test's process ends.
 fn serve(listener: UnixListener) {
     let mut held = Vec::new();
     for connection in listener.incoming() {
@@ -86,7 +86,8 @@ fn run_directories(base: &Path) -> usize {
 fn a_signal_before_the_launcher_runs_leaves_no_directory() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    // A copy with something of the preload library's name beside it: only the launcher would load it.
+    // A copy of the command, with some file under the preload library's name put beside it: only the launcher
+    // would load it.
     copy(Path::new(env!("CARGO_BIN_EXE_causeway")), &path("causeway"));
     std::fs::write(path("libcauseway_shim.so"), "").unwrap();
     let script = "#!/bin/sh\ntest \"$1\" = --version || touch \"$0.ran\"\necho 'mpirun (Open MPI) 4.1.4'\n";
@@ -95,8 +96,7 @@ fn a_signal_before_the_launcher_runs_leaves_no_directory() {
     let listener = UnixListener::bind(path("gateway.sock")).unwrap();
     std::thread::spawn(|| serve(listener));
 
-    // A full pipe for what it tells of itself holds it between making the directory and starting the
-    // launcher.
+    // A full pipe for its messages holds it between making the directory and starting the launcher.
     let (mut messages, mut full) = std::io::pipe().unwrap();
     let capacity = nix::fcntl::fcntl(&full, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
     full.write_all(&vec![b'.'; capacity as usize]).unwrap();

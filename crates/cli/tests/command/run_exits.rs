@@ -1,7 +1,9 @@
-//! However a job of `causeway run` ends, no process of it stays at any site: real MPIs in an emulated grid.
+//! However a job of `causeway run` ends, none of its processes is left at any site: real MPIs in an emulated
+//! grid.
 //!
-//! Every case compares the processes of the whole lab before and after. Skips, with the reason, where there
-//! are no namespaces, no preload library beside the binary, or not this MPI; a lab that does not start fails.
+//! Every case compares the processes of the whole lab before and after. Skips, with the reason, if there are
+//! no namespaces, if no preload library is beside the binary, or if this MPI is missing; a lab that does not
+//! start is a failure.
 
 #[path = "../../../../tests/e2e/namespaces.rs"]
 mod namespaces;
@@ -17,18 +19,19 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A job starts in 2 s alone; the machine may be busy with other tests.
+/// How long a job may take: it starts in 2 s if nothing else runs, but the machine may be busy with other
+/// tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The file with the lab's standard error.
 const MESSAGES: &str = "stderr";
 
-/// A lab whose first head node takes shell commands.
+/// A lab whose first head node runs shell commands.
 struct Shell {
     lab: Child,
     lines: Receiver<String>,
-    /// Where the lab keeps its state: another lab of the same name may run beside this one. Its messages,
-    /// too.
+    /// The lab's state directory: another lab of the same name may run at the same time. Its messages are
+    /// there, too.
     directory: tempfile::TempDir,
 }
 
@@ -36,12 +39,12 @@ struct Shell {
 type Processes = BTreeMap<i32, String>;
 
 impl Shell {
-    /// `None`, with the reason printed, where this machine cannot.
+    /// `None`, with the reason printed, if this machine cannot do it.
     fn start(launcher: &str) -> Option<Shell> {
         Shell::start_from(launcher, Path::new(env!("CARGO_BIN_EXE_causeway")))
     }
 
-    /// The same with the command that lies there, its libraries beside it.
+    /// The same with the command at this path, whose libraries are beside it.
     fn start_from(launcher: &str, causeway: &Path) -> Option<Shell> {
         let skip = |reason: &str| {
             println!("skipped: {reason}");
@@ -62,7 +65,8 @@ impl Shell {
         let mut command = Command::new(causeway);
         command.env("XDG_RUNTIME_DIR", directory.path());
         command.args(["lab", "run", "rennes-nancy", "--"]);
-        // Under nohup SIGHUP is ignored, by whatever is started too, and hydra keeps to that.
+        // Under nohup, SIGHUP is ignored, also by everything that is started from there, and hydra does not
+        // change that.
         command.args(["env", "--default-signal=HUP", "sh", "-c"]);
         command.arg("while IFS= read -r line; do eval \"$line\"; done");
         for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
@@ -93,7 +97,7 @@ impl Shell {
         let _ = writeln!(self.lab.stdin.as_mut().unwrap(), "{line}");
     }
 
-    /// The rest of the next line that begins so; `None` when the lab ends before.
+    /// The rest of the next line that begins like this; `None` if the lab ends before.
     fn heard(&self, start: &str) -> Option<String> {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -116,8 +120,8 @@ impl Shell {
         descendants(self.lab.id() as i32)
     }
 
-    /// Starts a job of four ranks that do nothing and returns when all run. The line with its status begins
-    /// anew: a launcher may be writing one of its own, in parts.
+    /// Starts a job of four ranks that do nothing, and returns once all run. The status gets a new line: a
+    /// launcher may be writing a line of its own, in parts.
     fn start_job(&mut self, launcher: &str, mark: &str) -> Processes {
         let before = self.processes();
         self.say(&format!(
@@ -130,7 +134,7 @@ impl Shell {
         before
     }
 
-    /// The process whose command line holds this and nothing else that does is its child.
+    /// The process whose command line contains this and none of whose children's does.
     fn find(&self, part: &str) -> Vec<Pid> {
         let found = self
             .processes()
@@ -139,7 +143,7 @@ impl Shell {
         found.map(|(pid, _)| Pid::from_raw(pid)).collect()
     }
 
-    /// Waits until nothing runs that did not run before, and the run's directory is gone.
+    /// Waits until only those processes run that ran before, and the run's directory is gone.
     fn all_gone(&mut self, before: &Processes, case: &str) {
         let mut left = Processes::new();
         let gone = wait(|| {
@@ -159,7 +163,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         drop(self.lab.stdin.take());
-        // In a failed case the shell still waits for its job.
+        // If a case has failed, the shell still waits for its job.
         let _ = kill(Pid::from_raw(self.lab.id() as i32), Signal::SIGTERM);
         let _ = self.lab.wait();
         if std::thread::panicking() {
@@ -236,7 +240,7 @@ fn every_end_leaves_nothing(launcher: &str, proxy: &str) {
     let Some(mut shell) = Shell::start(launcher) else {
         return;
     };
-    // A first job, so that what a gateway keeps after one is part of the picture before.
+    // A first job, so that what a gateway keeps after a job is among what was there before.
     shell.say(&format!(
         "causeway run -- {launcher} -n 4 sh -c 'exit 7'; printf '\\nstatus %s\\n' $?"
     ));
@@ -249,7 +253,7 @@ fn every_end_leaves_nothing(launcher: &str, proxy: &str) {
     for (number, signal) in signals.into_iter().enumerate() {
         let before = shell.start_job(launcher, &format!("71{number}"));
         kill(run_and_guard(&shell).0, signal).unwrap();
-        // The launcher's own status, and MPICH's is sometimes 0 here.
+        // The status is the launcher's own, and MPICH's is sometimes 0 here.
         assert!(shell.heard("status").is_some());
         shell.all_gone(&before, &format!("{launcher}: {signal} for run"));
     }
@@ -279,7 +283,7 @@ fn every_end_leaves_nothing(launcher: &str, proxy: &str) {
     assert_eq!(shell.heard("status").as_deref(), Some("137"));
     shell.all_gone(&before, &format!("{launcher}: SIGKILL for the launcher"));
 
-    // node-exec runs twice at each node, as itself and as its guard.
+    // node-exec runs twice on each node, as itself and as its guard.
     let parts = [
         (proxy, 0),
         ("causeway node-exec", 0),
@@ -306,7 +310,7 @@ fn no_end_of_a_job_of_mpich_leaves_a_process() {
     every_end_leaves_nothing("mpirun.mpich", "hydra_pmi_proxy");
 }
 
-/// hydra goes on when all ranks of a node have exited, as without MPI_Finalize.
+/// hydra goes on when all ranks of a node have exited, as they do without MPI_Finalize.
 #[test]
 fn a_job_of_mpich_that_goes_on_without_a_node_says_what_it_waits_for() {
     let Some(mut shell) = Shell::start("mpirun.mpich") else {
@@ -331,13 +335,13 @@ fn a_job_of_mpich_that_goes_on_without_a_node_says_what_it_waits_for() {
     assert!(shell.heard("status").is_some());
 }
 
-/// mpirun ends its daemons before itself, and one that hangs would keep it for ever.
+/// mpirun ends its daemons before itself, and a daemon that hangs would keep it for ever.
 #[test]
 fn one_request_ends_a_job_of_open_mpi_with_a_daemon_that_hangs() {
     let Some(mut shell) = Shell::start("mpirun.openmpi") else {
         return;
     };
-    // A job that ends, so that what a gateway keeps after one is part of the picture before.
+    // A job that ends, so that what a gateway keeps after a job is among what was there before.
     shell.say("causeway run -- mpirun.openmpi -n 4 true; echo \"status $?\"");
     assert_eq!(shell.heard("status").as_deref(), Some("0"));
     let before = shell.start_job("mpirun.openmpi", "730");
@@ -352,10 +356,10 @@ fn one_request_ends_a_job_of_open_mpi_with_a_daemon_that_hangs() {
 #[test]
 fn a_gateway_whose_program_was_replaced_starts_jobs_with_the_new_one() {
     let built = Path::new(env!("CARGO_BIN_EXE_causeway"));
-    // Not in /tmp, which every node has for itself.
+    // Not in /tmp, because every node has its own.
     let installed = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for name in ["causeway", "libcauseway_shim.so", "libcauseway_ucx.so"] {
-        // A missing library is told of by the start.
+        // If a library is missing, the start reports it.
         copy(&built.with_file_name(name), &installed.path().join(name));
     }
     let causeway = installed.path().join("causeway");

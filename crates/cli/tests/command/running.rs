@@ -1,4 +1,4 @@
-//! A broker as a process, and what it says.
+//! A broker as a process, and its log.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct Running {
     child: Child,
     lines: Receiver<String>,
-    /// Where.
+    /// The address at which it runs.
     pub address: String,
 }
 
 impl Running {
-    /// Starts the one of this directory.
+    /// Starts the broker of this directory.
     pub fn start(directory: &Path) -> Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
         command
@@ -26,7 +26,8 @@ impl Running {
         Running::of(command)
     }
 
-    /// Starts one with a copy of its directory on a disk of 3 MB, which this returns as seen from outside.
+    /// Starts a broker with a copy of its directory on a disk of 3 MB; also returns that copy's path as seen
+    /// from outside.
     pub fn start_on_disk(directory: &Path, disk: &Path) -> (Running, PathBuf) {
         std::fs::create_dir(disk).unwrap();
         let script = "mount -t tmpfs -o size=3m,mode=700 none \"$2\" && cp -a \"$1\"/. \"$2\" && \
@@ -45,7 +46,7 @@ impl Running {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let (told, lines) = channel();
         let said = BufReader::new(child.stderr.take().unwrap()).lines();
-        // Read to its end: a pipe that is full would stop the broker.
+        // Read to its end, because a full pipe would stop the broker.
         std::thread::spawn(move || said.map_while(Result::ok).for_each(|line| drop(told.send(line))));
         let mut running = Running {
             child,
@@ -77,7 +78,7 @@ impl Running {
         let _ = self.lines.recv_timeout(longest);
     }
 
-    /// The signal that nobody can prepare for.
+    /// Sends the signal that nobody can prepare for.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

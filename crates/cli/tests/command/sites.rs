@@ -1,5 +1,5 @@
-//! Two gateways as processes, or three, and what their jobs do. Loopback only: site one owns 127.x.1.0/24,
-//! site two owns 127.x.2.0/24, and x is the test's own.
+//! Two gateways as processes, or three, and what their jobs do. Loopback only: site one has 127.x.1.0/24,
+//! site two 127.x.2.0/24, with an x of the test's own.
 
 use crate::programs::copy;
 use causeway_control::{self as control, ControlError, Plan, Reply, Request, Status, TunnelStatus};
@@ -26,19 +26,19 @@ pub struct Grid {
     pub gateways: HashMap<u8, Child>,
     pub token: Token,
     pub job: Option<UnixStream>,
-    /// What the gateways are handed to.
+    /// The program to which the gateways are handed over.
     pub next: PathBuf,
     pub ways: Ways,
 }
 
-/// How the gateways of sites one and two get at each other.
+/// How the gateways of sites one and two reach each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ways {
     /// Site one dials.
     OneDials,
     /// Each dials the other.
     BothDial,
-    /// Neither can: they meet at the gateway of site three.
+    /// Neither can dial the other: they meet at the gateway of site three.
     Relayed,
 }
 
@@ -71,7 +71,7 @@ impl Grid {
 
     /// Configurations and the key; nothing runs.
     pub fn plan(ways: Ways) -> Grid {
-        // Apart from those of the gateway crate's tests, and from another run of these.
+        // Different from the networks of the gateway crate's tests, and from those of another run of these.
         let net = crate::nets::own();
         let dir = tempfile::tempdir().unwrap();
         let next = dir.path().join("causeway");
@@ -203,13 +203,13 @@ impl Grid {
         TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap()
     }
 
-    /// A connection of a process of site one to its gateway, with a preface that asks for a verdict and is
-    /// not sent yet.
+    /// A connection of a process of site one to its gateway, and a preface that asks for a verdict and has
+    /// not been sent yet.
     pub fn dial(&self, destination: SocketAddr) -> (TcpStream, Vec<u8>) {
         self.dial_under(self.token, destination)
     }
 
-    /// The same of a process of this job.
+    /// The same for a process of this job.
     pub fn dial_under(&self, token: Token, destination: SocketAddr) -> (TcpStream, Vec<u8>) {
         let stream = connect_from(
             SocketAddr::from(([127, self.net, 1, 1], 0)),
@@ -276,7 +276,7 @@ impl Grid {
         }
     }
 
-    /// What a gateway has started: children of its worker, and those of earlier workers.
+    /// Processes that a gateway has started: children of its worker, and those of earlier workers.
     pub fn started(&self, site: u8) -> Vec<u32> {
         let (keeper, worker) = (self.pid(site), self.status(site).worker);
         let mut started = children(keeper);
@@ -291,7 +291,7 @@ impl Grid {
         self.dir.path().join(format!("audit-site{site}.jsonl"))
     }
 
-    /// Counts the open files of a gateway once nothing is under way.
+    /// Counts the open files of a gateway once nothing is in progress.
     pub fn open_files(&self, site: u8) -> usize {
         let directory = format!("/proc/{}/fd", self.pid(site));
         std::fs::read_dir(directory).unwrap().count()
@@ -321,7 +321,7 @@ pub fn patient(stream: &TcpStream) {
 pub fn verdict(mut stream: &TcpStream) -> Verdict {
     let mut verdict = [0; Verdict::BYTES];
     stream.read_exact(&mut verdict).unwrap();
-    // Of a job that it knows, the gateway's proof comes first, of which this was a half.
+    // If the gateway knows the job, its proof comes first, and this was half of it.
     if !matches!(Verdict::decode(verdict), Some(Verdict::Failed(_))) {
         stream.read_exact(&mut verdict).unwrap();
         stream.read_exact(&mut verdict).unwrap();
@@ -352,7 +352,7 @@ pub fn accept(listener: &TcpListener, token: &Token) -> TcpStream {
     }
 }
 
-/// The error that ends reading; none when it ends in order.
+/// The error that ends reading; `None` if the stream ends in order.
 pub fn end_of(mut stream: &TcpStream) -> Option<ErrorKind> {
     let result = stream.read_to_end(&mut Vec::new());
     result.err().map(|error| error.kind())
@@ -370,7 +370,7 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Bytes that tell where they stand: the period is no divisor of any buffer.
+/// Bytes that show their position: the period is not a divisor of any buffer's size.
 pub fn pattern(seed: usize) -> Vec<u8> {
     pub const PERIOD: usize = 65_521;
     (0..PERIOD)
@@ -391,7 +391,7 @@ pub fn cross(near: &TcpStream, far: &TcpStream) {
     }
 }
 
-/// Sends until told to stop, then ends its half; returns how many bytes.
+/// Sends until told to stop, then ends its half; returns how many bytes it sent.
 pub fn send(mut stream: &TcpStream, seed: usize, stop: &AtomicBool) -> u64 {
     let bytes = pattern(seed);
     let mut sent = 0;
@@ -431,7 +431,7 @@ pub fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
     }
 }
 
-/// Says where bytes are from that came instead of those of the pattern at a place.
+/// Says where bytes belong that arrived instead of those that the pattern has at a position.
 fn place_of(got: &[u8], seed: usize, wanted: usize) -> String {
     let some = &got[..got.len().min(2000)];
     for seed in std::iter::once(seed).chain(0..16) {
@@ -446,7 +446,7 @@ fn place_of(got: &[u8], seed: usize, wanted: usize) -> String {
     format!("{} bytes: {:?}", got.len(), &some[..some.len().min(64)])
 }
 
-/// A connection from a node's own address: of itself, loopback has another one.
+/// A connection from a node's own address: by itself, loopback would use another one.
 pub fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&source.into()).unwrap();

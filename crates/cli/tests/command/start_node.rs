@@ -13,7 +13,7 @@ fn request(command: &str) -> Vec<u8> {
     [&[1, 2], &length.to_be_bytes()[..], body.as_bytes()].concat()
 }
 
-/// Runs `command` on a node behind the remote shell `words` and returns all that start-node says.
+/// Runs `command` on a node behind the remote shell `words`, and returns everything that start-node sends.
 fn start(words: &[&str], node: &str, directory: &Path, command: &str) -> String {
     start_at(None, words, node, directory, command)
 }
@@ -30,7 +30,7 @@ fn start_at(site: Option<&str>, words: &[&str], node: &str, directory: &Path, co
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Its end is the order to kill: it stays open until the output has ended.
+    // The end of the input is the order to kill: the input stays open until the output has ended.
     let mut input = child.stdin.take().unwrap();
     let _ = input.write_all(&request(command));
     let mut said = Vec::new();
@@ -41,15 +41,15 @@ fn start_at(site: Option<&str>, words: &[&str], node: &str, directory: &Path, co
 
 #[test]
 fn nothing_is_started_with_the_gateways_signals_blocked() {
-    // As a gateway does, which takes these by reading.
+    // The gateway has these signals blocked, because it reads them from a descriptor.
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD] {
         signals.add(signal);
     }
     signals.thread_block().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    // A process that is just starting another has all signals blocked, which it is not told from outside:
-    // some looks, then what there is.
+    // A process that is just starting another one has all signals blocked, and whether it does so cannot be
+    // seen from outside. So the shell looks several times, and the last look counts.
     let shell = "for look in $(seq 500); do cat /proc/$PPID/status > start-node; \
                  grep -q 'SigBlk:.*0000000000000000' start-node && break; done; cat /proc/self/status > shell; exec sh -c \"$1\"";
     let command = "cat /proc/self/status > command";
@@ -120,7 +120,7 @@ fn start_node_ends_with_the_process_that_started_it_though_its_input_stays_open(
     let process = String::from_utf8(number).unwrap();
     let file = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    // It has a remote shell: it watches by now.
+    // start-node has started its remote shell: so it is watching by now.
     while file(&format!("task/{process}/children")).is_empty() {
         assert!(std::time::Instant::now() < until, "start-node starts nothing");
         std::thread::yield_now();
@@ -137,7 +137,7 @@ fn start_node_ends_with_the_process_that_started_it_though_its_input_stays_open(
     }
 }
 
-/// What `node-exec` says with this lease, when its input has these bytes and stays open.
+/// What `node-exec` sends with this lease if its input contains these bytes and stays open.
 fn node_exec(lease: &str, input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
         .args(["node-exec", "--lease", lease])
@@ -166,7 +166,7 @@ fn a_renewal_may_come_before_the_request() {
 #[test]
 fn what_runs_on_a_node_ends_when_nobody_renews_its_lease() {
     let said = node_exec("1", &request("sleep 300"));
-    // The frame of its end has the status of a process that was killed.
+    // The frame that ends the output has the status of a process that was killed.
     let (last, head) = said.split_last().unwrap();
     assert!(*last > 128 && head.ends_with(&[1, 8, 0, 0, 0, 1]), "{said:?}");
 }

@@ -1,5 +1,5 @@
-//! `causeway status --watch` with a gateway that only answers, so many times: it goes on when the gateway has
-//! gone, and ends with its reader or with Ctrl-C.
+//! `causeway status --watch` with a gateway that only answers a number of times: the command goes on when the
+//! gateway has gone, and ends with its reader or with Ctrl-C.
 
 use causeway_control::{Envelope, JobStatus, Reply, Status, TunnelStatus, VERSION};
 use nix::sys::signal::{Signal, kill};
@@ -13,10 +13,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Nothing here takes a second.
+/// The longest wait; nothing here takes a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Answers so many requests for its state, having sent a megabyte more each time, and goes away.
+/// Answers this many requests for its status, each with a megabyte more sent, and then goes away.
 fn gateway(directory: &Path, answers: u64) -> std::thread::JoinHandle<()> {
     let socket = directory.join("gateway.sock");
     let _ = std::fs::remove_file(&socket);
@@ -67,14 +67,14 @@ fn status(sent_bytes: u64) -> Status {
     }
 }
 
-/// The command, killed at the deadline: whoever waits for its output sees its end instead.
+/// The command, which is killed at the deadline: whoever waits for its output then sees its end instead.
 struct Watching {
     child: Child,
     _alive: mpsc::Sender<()>,
 }
 
 fn watch(directory: &Path, words: &[&str]) -> Watching {
-    // A shell that starts tests in the background has them ignore SIGINT, which children inherit (POSIX,
+    // A shell that starts tests in the background makes them ignore SIGINT, which children inherit (POSIX,
     // 2.11).
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")]);
@@ -126,7 +126,7 @@ fn it_goes_on_without_its_gateway_and_ends_with_its_reader() {
     let serving = gateway(directory.path(), 1);
     let said = line(&mut stderr);
     assert!(said.contains("the gateway is back"), "{said}");
-    // What another gateway had sent before is no measure of this one.
+    // What another gateway had sent before is not compared with this one.
     assert_eq!(look().get("rates"), None);
     serving.join().unwrap();
 
@@ -154,7 +154,7 @@ fn blocks_are_appended_to_a_pipe_until_ctrl_c() {
     assert!(!next("tunnel to nancy").contains("now"));
     assert!(next("job mpirun").contains("weight 2  streams 1  sent 0.0 MB"));
     assert_eq!(next(""), "");
-    // The figure that is new stands alone where the line is full.
+    // The new figure has a line of its own if the line is full.
     next("    now sending ");
     serving.join().unwrap();
     assert!(next("causeway status: ").contains("the gateway has gone away"));

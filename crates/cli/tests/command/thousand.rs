@@ -1,5 +1,5 @@
 //! A grid of a thousand sites with a hundred nodes each, end to end: a real gateway, `causeway run` and the
-//! preload library. The other sites' gateways are played by the test, a thread each.
+//! preload library. The test plays the other sites' gateways, each in a thread.
 
 use causeway_control::{self as control, Reply, Request};
 use causeway_tunnel::frame::HEADER_BYTES;
@@ -22,7 +22,7 @@ const NODES: u32 = 100;
 const SLOTS: u32 = 4;
 const KEY: &str = "one key for all of them";
 
-/// The real gateway, that of site 0.
+/// The real gateway, which is that of site 0.
 struct Gateway {
     dir: tempfile::TempDir,
     child: Child,
@@ -116,7 +116,7 @@ impl Gateway {
         }
     }
 
-    /// The end of it.
+    /// The end of its log.
     fn log(&self) -> String {
         let text = std::fs::read_to_string(self.path("log")).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(20).collect();
@@ -142,7 +142,7 @@ impl Gateway {
     }
 }
 
-/// What a stream was opened for, and what came over it.
+/// What a stream was opened for, and what arrived on it.
 #[derive(Debug, PartialEq)]
 struct Told {
     site: u32,
@@ -316,7 +316,7 @@ fn a_job_over_a_thousand_sites_with_a_hundred_nodes_each_reaches_the_last_of_the
     let ranks = (SLOTS + 999 * NODES * SLOTS).to_string();
     let output = gateway.run(&script, &["-n", &ranks, "./app"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    // A launcher that calls it a success has to have started something at every site, and this one has not.
+    // A launcher that reports success must have started something at every site, and this one has not.
     assert_eq!(output.status.code(), Some(7), "{said}\n{}", gateway.log());
     let hosts = 1 + 999 * NODES;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! One gateway of a user, and commands of unlike environments, as those of cron, `su` and a login session:
+//! One gateway of a user, and commands in different environments, as those of cron, `su` and a login session:
 //! each finds it.
 
 use crate::sites::wait_for;
@@ -32,7 +32,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// What a command says in an environment that has this directory for the user's sockets.
+    /// The output of a command in an environment that has this directory for the user's sockets.
     fn says(&self, runtime: &Path, words: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_causeway"))
             .args(words)
@@ -44,7 +44,7 @@ impl Home {
             .unwrap()
     }
 
-    /// The process of the gateway that a command of this environment finds.
+    /// The process of the gateway that a command in this environment finds.
     fn found(&self, runtime: &Path) -> Option<i32> {
         let said = self.says(runtime, &["status", "--json"]);
         let status: serde_json::Value = serde_json::from_slice(&said.stdout).ok()?;
@@ -93,7 +93,7 @@ fn a_command_finds_the_gateway_from_another_environment_and_another_gateway_does
         "{why}"
     );
 
-    // As /run/user/UID does when the user's last session ends.
+    // As happens to /run/user/UID when the user's last session ends.
     std::fs::remove_dir_all(&session).unwrap();
     wait_for("the gateway to be found again", || {
         home.found(&other) == Some(pid)

@@ -4,7 +4,7 @@ use super::{AuditEntry, AuditEvent, MAX_TEXT};
 use causeway_wire::shown::Line;
 use std::fmt::Write as _;
 
-/// How wide the columns that all lines have are, and how much of a long text is shown.
+/// Widths of the columns that all lines have, and how much of a long text is shown.
 pub struct Columns {
     site: usize,
     user: usize,
@@ -12,9 +12,9 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Fits all of these entries; `wide` shows long texts in full.
+    /// Makes columns that fit all of these entries; `wide` shows long texts in full.
     pub fn of(entries: &[AuditEntry], wide: bool) -> Columns {
-        // A longer text, which no gateway writes, moves the rest of its own line alone.
+        // A longer text, which no gateway writes, shifts only the rest of its own line.
         let widest = |of: fn(&AuditEntry) -> &str| {
             let widths = entries.iter().map(|entry| width(of(entry)));
             widths.max().unwrap_or(0).min(MAX_TEXT)
@@ -27,7 +27,7 @@ impl Columns {
     }
 }
 
-/// Characters of a command that are shown: with what precedes it, that fits two lines of a terminal.
+/// Characters of a command that are shown: with what precedes it, these fill two lines of a terminal.
 const MOST_SHOWN: usize = 60;
 
 fn width(text: &str) -> usize {
@@ -43,7 +43,7 @@ pub fn readable(entry: &AuditEntry, columns: &Columns) -> String {
         AuditEvent::Connect => "connect",
         AuditEvent::Refused => "refused",
     };
-    // The file is this user's, but what is in it came from elsewhere.
+    // The file belongs to this user, but its contents came from elsewhere.
     let padded = |text: &str, wide: usize| format!("{:<wide$}", Line(text).to_string());
     let site = padded(&entry.site, columns.site);
     let mut line = format!("{}  {event:<7}  site {site}", Line(&entry.time));
@@ -115,7 +115,7 @@ mod tests {
             (entry.site, entry.name) = (site.into(), "ssh".into());
             entry
         });
-        // Six characters each, which is more than a format can pad to.
+        // Six characters each, which is wider than a format can pad to.
         entries[1].site = "\u{7f}".repeat(12_000);
         let columns = Columns::of(&entries, false);
         assert_eq!(readable(&entries[0], &columns).len(), 45 + MAX_TEXT);

@@ -1,6 +1,6 @@
-//! The audit: a gateway's record of what others did on its site. It is one JSON object a line, in a file that
-//! only this user can read; refusals have another one beside it. Files that grew are put aside under the same
-//! name with a number, the highest the oldest.
+//! The audit: a gateway's record of what other sites did at its own. Each line is one JSON object, in a file
+//! that only this user can read; refusals have another file beside it. A file that has grown is put aside
+//! under the same name with a number; the highest number is the oldest.
 
 pub mod line;
 
@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Size from which a new file is begun: some 20 000 lines.
+/// Size at which a new file is begun: some 20 000 lines.
 pub const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Files that are kept beside the present one.
 pub const KEPT_FILES: usize = 8;
 
-/// Longest text of a field: names and commands are told, not kept in full.
+/// Longest text of a field: names and commands are recognisable, but not kept in full.
 pub const MAX_TEXT: usize = 200;
 
 /// Longest line that is read: every field at its longest.
@@ -26,44 +26,44 @@ const MAX_LINE_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditEvent {
-    /// A process of this host was started that logs in to a node; `pid` is its number here.
+    /// A process that logs in to a node was started on this host; `pid` is its number here.
     Start,
-    /// The node says what it runs, under `node_pid` there, for the process `pid` of this host.
+    /// The node has reported what it runs, under `node_pid` there, for the process `pid` of this host.
     Command,
-    /// The process `pid` of this host has ended, and with it what it had started on the node.
+    /// The process `pid` of this host has ended, and with it everything that it had started on the node.
     End,
     /// A connection of `causeway connect` was accepted.
     Connect,
-    /// Something was refused; `kind` and `why` say what.
+    /// Something was refused; `kind` and `why` give the details.
     Refused,
 }
 
-/// One line.
+/// One line of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// The time as RFC 3339 writes it, in UTC, to the second.
+    /// The time in the form of RFC 3339, in UTC, to the second.
     pub time: String,
     /// See [`AuditEvent`].
     pub event: AuditEvent,
-    /// The grid's name; empty in one without a broker.
+    /// The grid's name; empty in a grid without a broker.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub grid: String,
     /// The site that asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub site: String,
-    /// The user there, as that site tells.
+    /// The user at that site, as the site reports it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
     /// The beginning of the job's token, by which its lines are found.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub job: String,
-    /// What the job runs, as its site tells.
+    /// The name of the job, as its site reports it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The node, or the address, that was asked for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub node: String,
-    /// What the node runs, as it tells.
+    /// What the node runs, as the node reports it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
     /// A process of this host.
@@ -72,19 +72,19 @@ pub struct AuditEntry {
     /// A process of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_pid: Option<u32>,
-    /// How long what has ended had run.
+    /// How long it had run, if something has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
     /// How it ended: "status 0", "signal 9".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// What kind of refusal it is; the gateway counts them by the same word.
+    /// The kind of a refusal; the gateway counts refusals under the same word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Refusals of this kind and site before this one that have no line: they came too often.
+    /// How many refusals of this kind and site before this one have no line, because there were too many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u32,
 }
@@ -94,7 +94,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl AuditEntry {
-    /// An entry with nothing but the time and the event.
+    /// An entry with only the time and the event.
     pub fn new(time: String, event: AuditEvent) -> AuditEntry {
         AuditEntry {
             time,
@@ -117,7 +117,7 @@ impl AuditEntry {
     }
 }
 
-/// A text of somebody else's without what would act on a terminal, cut to [`MAX_TEXT`].
+/// A text that somebody else chose, without anything that would act on a terminal, cut to [`MAX_TEXT`].
 pub fn shown(text: &str) -> String {
     const MORE: &str = "...";
     let plain = Line(&text[..text.floor_char_boundary(MAX_TEXT)]).to_string();
@@ -144,17 +144,17 @@ fn beside(file: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The file with this number that was put aside, from 1.
+/// The file that was put aside with this number, from 1.
 pub fn put_aside(file: &Path, number: usize) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
 }
 
-/// Hands every entry to `take`, the oldest first; returns how many lines were no entries.
+/// Hands every entry to `take`, the oldest first; returns how many lines were not entries.
 ///
 /// # Errors
-/// A file that is there cannot be read.
+/// A file exists but cannot be read.
 pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> {
     let mut damaged = 0;
     for number in (0..=KEPT_FILES).rev() {
@@ -177,10 +177,10 @@ pub fn read(file: &Path, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> 
     Ok(damaged)
 }
 
-/// Hands every entry of one file to `take`; returns how many lines were no entries.
+/// Hands every entry of one file to `take`; returns how many lines were not entries.
 ///
 /// # Errors
-/// Those of reading.
+/// Errors of reading.
 pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> io::Result<usize> {
     let mut damaged = 0;
     let mut line = Vec::new();
@@ -189,7 +189,7 @@ pub fn read_lines(mut lines: impl BufRead, mut take: impl FnMut(AuditEntry)) -> 
         if lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             return Ok(damaged);
         }
-        // What follows the bound belongs to the same line, whatever it looks like.
+        // Whatever follows the bound belongs to the same line.
         let is_cut = line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n");
         match serde_json::from_slice(&line) {
             Ok(entry) if !is_cut => take(entry),

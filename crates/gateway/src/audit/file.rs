@@ -1,7 +1,7 @@
-//! A file of the audit, which grows to a size and is put aside then.
+//! A file of the audit, which grows to a limit and is then put aside.
 //!
-//! It is opened anew for each line: it may have been moved away, the disk may have been full, and a hand-over
-//! has nothing to take along.
+//! The file is opened anew for each line: it may have been moved away, the disk may have been full, and a
+//! hand-over has nothing to pass on.
 
 use causeway_control::audit::{KEPT_FILES, MAX_FILE_BYTES, put_aside};
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 pub(super) struct AuditFile(pub(super) PathBuf);
 
 impl AuditFile {
-    /// Writes a line. It may take for ever if the file system hangs.
+    /// Writes a line. This may take for ever if the file system hangs.
     ///
     /// # Errors
-    /// It is not in the file, with the file's name.
+    /// The line is not in the file; the error contains the file's name.
     pub(super) fn write(&self, line: &[u8]) -> io::Result<()> {
         let named = |error: Error| Error::new(error.kind(), format!("write {}: {error}", self.0.display()));
         self.open()
@@ -23,7 +23,7 @@ impl AuditFile {
             .map_err(named)
     }
 
-    /// Opens the file at its end, or a new one if it has grown.
+    /// Opens the file at its end, or a new one if that one is full.
     fn open(&self) -> io::Result<File> {
         let file = self.open_for_this_user()?;
         if file.metadata()?.len() < MAX_FILE_BYTES {
@@ -82,7 +82,7 @@ mod tests {
             let mut file = OpenOptions::new().append(true).open(&file).unwrap();
             file.write_all(&padding).unwrap();
         }
-        // The first has gone with the oldest file.
+        // The first line is gone with the oldest file.
         for aside in 0..=KEPT_FILES {
             assert_eq!(read(aside), Some((KEPT_FILES + 1 - aside).to_string()));
         }

@@ -1,8 +1,8 @@
-//! Writes down what others did on this site, and what they were refused: see `causeway_control::audit`.
+//! Records what other sites did at this one, and what they were refused: see `causeway_control::audit`.
 //!
 //! The loop opens no file: a thread does (`writer`), and reports the outcome of each line. The start of a
-//! process for another site waits for that; nothing else does. Starts are few; refusals have a bounded number
-//! of lines a minute and a day, in a file of their own.
+//! process for another site waits for that; nothing else does. Starts are few; refusals may have a limited
+//! number of lines a minute and a day, in a file of their own.
 
 use crate::log::Allowance;
 use causeway_control::audit::{AuditEntry, AuditEvent, shown};
@@ -18,14 +18,15 @@ mod writer;
 
 pub(crate) use writer::Word;
 
-/// Sites and kinds of refusals whose lines are counted apart: more than a grid has that refuses anything.
+/// Origins of refusals, each a site and a kind, whose lines are counted separately: more than refuse anything
+/// in any grid.
 const MAX_ORIGINS: usize = 4096;
 
-/// Lines of refusals that one site may have in a day, of all kinds: a tenth of what is kept.
+/// Most lines a day for all refusals of one site together: a tenth of what is kept.
 const LINES_A_DAY: u32 = 5000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A line that takes longer than this is not going to be written.
+/// A line that takes longer than this is assumed not to be written.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Audit {
@@ -34,13 +35,13 @@ pub(crate) struct Audit {
     allowances: HashMap<(String, &'static str), Allowance>,
     days: HashMap<String, Day>,
     next: u64,
-    /// Since when lines wait for their outcome, by number.
+    /// Since when lines have waited for their outcome, by number.
     waiting: HashMap<u64, Instant>,
     /// Why the last line was not written.
     trouble: Option<String>,
 }
 
-/// What a site has used of its lines of a day.
+/// How many of a day's lines a site has used.
 struct Day {
     since: Instant,
     lines: u32,
@@ -48,10 +49,10 @@ struct Day {
 }
 
 impl Audit {
-    /// Starts the thread that writes. Call it after the gateway has taken its signals.
+    /// Starts the thread that writes. Call this after the gateway has taken its signals.
     ///
     /// # Errors
-    /// Those of starting it.
+    /// Errors of starting the thread.
     pub(crate) fn begin(file: &Path) -> io::Result<Audit> {
         Ok(Audit {
             writer: Writer::begin(file)?,
@@ -64,20 +65,20 @@ impl Audit {
         })
     }
 
-    /// Makes the loop hear of outcomes under this token.
+    /// Makes the outcomes reach the loop under this token.
     ///
     /// # Errors
-    /// Those of registering.
+    /// Errors of registering.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         registry.register(self.writer.bell(), token, Interest::READABLE)
     }
 
-    /// The grid that lines name from now on.
+    /// Sets the grid that lines name from now on.
     pub(crate) fn name_grid(&mut self, grid: &str) {
         grid.clone_into(&mut self.grid);
     }
 
-    /// An entry of this moment.
+    /// An entry with the present time.
     pub(crate) fn entry(&self, event: AuditEvent) -> AuditEntry {
         let clock = causeway_broker::clock::Clock::system();
         AuditEntry {
@@ -89,7 +90,7 @@ impl Audit {
     /// Queues a line, and returns its number: its outcome comes later.
     ///
     /// # Errors
-    /// Too many wait.
+    /// Too many lines wait.
     pub(crate) fn write(&mut self, entry: AuditEntry) -> io::Result<u64> {
         let kind = match entry.event {
             AuditEvent::Refused => Kind::Refusal,
@@ -111,7 +112,7 @@ impl Audit {
     /// Checks that lines are being written at present, as far as is known.
     ///
     /// # Errors
-    /// The last one was not, or one has been waiting for longer than [`PATIENCE`].
+    /// The last line was not written, or one has been waiting for longer than [`PATIENCE`].
     pub(crate) fn check(&self) -> io::Result<()> {
         if let Some(trouble) = &self.trouble {
             return Err(Error::other(trouble.clone()));
@@ -133,14 +134,15 @@ impl Audit {
         words
     }
 
-    /// The next outcome, if it comes by `until`.
+    /// The next outcome, if it arrives by `until`.
     pub(crate) fn await_word(&mut self, until: Instant) -> Option<Word> {
         let word = self.writer.await_word(until)?;
         self.hear(&word);
         Some(word)
     }
 
-    /// Waits until every line is written, or for some time if that fails; returns how many are not.
+    /// Waits until every line is written, or for a limited time if that fails; returns how many are not
+    /// written.
     pub(crate) fn flush(&mut self) -> usize {
         let until = Instant::now() + Duration::from_secs(1);
         while !self.waiting.is_empty() && self.await_word(until).is_some() {}
@@ -152,11 +154,11 @@ impl Audit {
         self.trouble = word.written.as_ref().err().map(ToString::to_string);
     }
 
-    /// Queues a refusal, unless its site has used up its lines of this kind for this minute, or all for this
-    /// day. Those left out are counted.
+    /// Queues a refusal, unless its site has used up its lines of this kind for this minute, or all its lines
+    /// for this day. Refusals left out are counted.
     ///
     /// # Errors
-    /// As of [`Audit::write`].
+    /// Those of [`Audit::write`].
     pub(crate) fn refuse(
         &mut self,
         now: Instant,
@@ -192,7 +194,7 @@ impl Audit {
     }
 }
 
-/// Makes what others chose fit for a terminal.
+/// Makes texts that others chose fit for a terminal.
 fn with_plain_texts(mut entry: AuditEntry) -> AuditEntry {
     for text in [
         &mut entry.site,
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Has a refusal written, once there is room for it.
+    /// Writes a refusal, and takes the outcomes, so that there is room for the next.
     fn refuse(audit: &mut Audit, site: &str, at: Instant) {
         let entry = refusal(audit, site);
         audit.refuse(at, "connect", entry).unwrap();
@@ -289,7 +291,7 @@ mod tests {
     fn a_disk_that_stands_still_is_known_and_takes_a_bounded_number_of_lines() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("audit.jsonl");
-        // Whoever opens it waits until somebody reads it.
+        // Whoever opens a pipe for writing waits until somebody reads it.
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
         let mut audit = Audit::begin(&file).unwrap();
         let mut taken = 0;

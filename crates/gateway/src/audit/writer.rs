@@ -1,4 +1,4 @@
-//! The thread that writes the audit: a file system that hangs stops it, and nothing else.
+//! The thread that writes the audit: if a file system hangs, this thread stops, and nothing else.
 
 use super::file::AuditFile;
 use causeway_control::audit::{connections, refusals};
@@ -8,21 +8,21 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Lines that wait for the thread, of 2 kB at most.
+/// Lines of at most 2 kB each that wait for the thread.
 const MOST_WAITING: usize = 1024;
 
-/// While this many wait, there is room for starts alone.
+/// If this many wait, there is room only for starts.
 pub(super) const MANY_WAITING: usize = MOST_WAITING / 2;
 
 /// Which file a line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A process that others started.
+    /// A process that another site started.
     Start,
-    /// A connection of theirs. However many of these and of refusals there are, they take no room from the
-    /// starts, on the disk or in the queue.
+    /// A connection of another site. However many of these and of refusals there are, they take no room from
+    /// the starts, neither on the disk nor in the queue.
     Connection,
-    /// What they were refused.
+    /// A request of another site that was refused.
     Refusal,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. Call it after the gateway has taken its signals.
+    /// Starts the thread. Call this after the gateway has taken its signals.
     ///
     /// # Errors
     /// Those of socketpair and of starting a thread.
     pub(super) fn begin(file: &Path) -> io::Result<Writer> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // A full one wakes the loop in any case.
+        // If the socket is full, the loop is woken anyway.
         far.set_nonblocking(true)?;
         let (lines, waiting) = sync_channel(MOST_WAITING);
         let (word, words) = channel();
@@ -66,7 +66,7 @@ impl Writer {
         &mut self.bell
     }
 
-    /// Queues a line, whose outcome comes under this number.
+    /// Queues a line, whose outcome arrives under this number.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
@@ -89,14 +89,14 @@ impl Writer {
         self.words.try_iter().collect()
     }
 
-    /// The next outcome, if it comes by `until`.
+    /// The next outcome, if it arrives by `until`.
     pub(super) fn await_word(&self, until: Instant) -> Option<Word> {
         let left = until.saturating_duration_since(Instant::now());
         self.words.recv_timeout(left.max(Duration::from_millis(1))).ok()
     }
 }
 
-/// Ends with the sender of the lines, or the receiver of the words.
+/// Ends when the sender of the lines or the receiver of the outcomes is dropped.
 fn work(
     files: &[AuditFile; 3],
     lines: &Receiver<(u64, Kind, Vec<u8>)>,

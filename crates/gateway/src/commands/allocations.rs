@@ -1,8 +1,8 @@
-//! Allocations of the site's batch system that jobs may run in: what somebody has asked for, and what the
-//! batch system says.
+//! Allocations of the site's batch system that jobs may run in: the questions about them, and the batch
+//! system's answers.
 //!
-//! `causeway ask-batch` runs the batch system's commands and tells what they said by [`Request::Looked`]. A
-//! gateway believes nothing that another site says of an allocation here.
+//! `causeway ask-batch` runs the batch system's commands and reports the result with [`Request::Looked`]. A
+//! gateway believes nothing that another site says about an allocation at this site.
 //!
 //! [`Request::Looked`]: causeway_control::Request::Looked
 
@@ -27,25 +27,25 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// How long a batch system may take to answer: its controller may be busy, or away.
+/// How long a batch system may take to answer: its controller may be busy or away.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How much longer the far site may take than its batch system.
 const ON_THE_WAY: Duration = Duration::from_secs(10);
 
-/// How long an answer serves to start a job.
+/// For how long an answer can be used to start a job.
 const SERVES: Duration = Duration::from_secs(60);
 
-/// Questions to the batch system at a time; one per other site.
+/// Questions to the batch system at a time; one for each other site.
 const MOST_LOOKS: usize = 8;
 
-/// Answers that are kept for jobs to come.
+/// Answers that are kept for future jobs.
 const MOST_KNOWN: usize = 256;
 
-/// Keeps what is known of allocations, and what is being asked.
+/// The allocations that are known, and the questions in progress.
 #[derive(Default)]
 pub(super) struct Allocations {
-    /// By the number under which the batch system is asked.
+    /// The questions, by the number under which the batch system is asked.
     looks: HashMap<u64, Look>,
     known: HashMap<Asked, Known>,
     last_number: u64,
@@ -71,14 +71,14 @@ struct Look {
     until: Instant,
     /// The process that asks, once it runs.
     process: Option<Helper>,
-    /// That one has ended.
+    /// Whether that process has ended.
     has_ended: bool,
 }
 
 enum Asker {
     /// A command of this host, and its generation.
     Command(CommandKey, u64),
-    /// Another site, with its own number.
+    /// Another site, with the number of its question.
     Site(PairKey, String, u64),
 }
 
@@ -98,7 +98,7 @@ impl Allocations {
 }
 
 impl Commands {
-    /// A command asks for the nodes of an allocation, of this site or another.
+    /// A command asks for the nodes of an allocation, at this site or another.
     pub(super) fn find_allocation(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -230,7 +230,7 @@ impl Commands {
         arguments.push(word(format!("--number={number}")));
         arguments.extend(asking_arguments(config, batch));
         arguments.push(word(id.clone()));
-        // It has nothing to read there, and tells its answer as a command.
+        // The child has nothing to read there, and reports its answer as a command.
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| AllocationRefusal::Busy)?;
         drop(near);
         let program = Program {
@@ -262,7 +262,7 @@ impl Commands {
         Ok(())
     }
 
-    /// The process that asks the batch system runs, or does not.
+    /// The process that asks the batch system has started, or could not be.
     pub(super) fn on_look_begun(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -272,7 +272,7 @@ impl Commands {
         match started {
             Ok(process) => match self.allocations.looks.get_mut(&number) {
                 Some(look) => look.process = Some(Helper::of(process)),
-                // Its time was over before.
+                // The question's time is over already.
                 None => drop(Helper::of(process)),
             },
             Err(error) => self.end_look(context, number, Err(format!("ask the batch system: {error}"))),
@@ -361,7 +361,7 @@ impl Commands {
         }
     }
 
-    /// Another site answers. Its nodes must be at its own addresses.
+    /// Another site answers. The nodes that it names must be at its own addresses.
     pub(super) fn on_allocation(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -418,7 +418,7 @@ impl Commands {
         }
     }
 
-    /// Collects processes that have asked. What one has told may still be in its connection.
+    /// Collects processes that have asked. The report of one may still be in its connection.
     pub(super) fn collect_looks(&mut self, driver: &mut Driver) {
         for look in self.allocations.looks.values_mut().filter(|look| !look.has_ended) {
             if look.process.as_mut().is_some_and(Helper::has_ended) {
@@ -429,7 +429,7 @@ impl Commands {
         }
     }
 
-    /// Gives up what is being asked, before another program goes on with the gateway.
+    /// Gives up the questions in progress, before another program goes on with the gateway.
     pub(super) fn give_up_looks(&mut self, context: &mut CommandContext<'_>) {
         let numbers: Vec<u64> = self.allocations.looks.keys().copied().collect();
         for number in numbers {
@@ -441,7 +441,7 @@ impl Commands {
     /// The nodes of the allocations of a job that a command of this host starts.
     ///
     /// # Errors
-    /// One that nobody has asked for.
+    /// One of them is an allocation that nobody has asked for.
     pub(super) fn allocated(
         &self,
         context: &CommandContext<'_>,
@@ -464,7 +464,7 @@ impl Commands {
         found.collect()
     }
 
-    /// Takes in where a job of another site runs in an allocation of this one.
+    /// Notes where a job of another site runs in an allocation of this site.
     pub(super) fn allocate_for(
         &self,
         context: &CommandContext<'_>,
@@ -488,7 +488,7 @@ impl Commands {
     }
 }
 
-/// How long a process's answer may take after its end.
+/// How long a process's answer may take to arrive after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The allocation in which a job runs at this site, and the slots of its nodes.

@@ -1,4 +1,4 @@
-//! Arguments of the processes that have to do with the site's batch system.
+//! Arguments for processes that deal with the site's batch system.
 
 use crate::config::Config;
 use crate::config::batch::Batch;
@@ -15,8 +15,8 @@ pub(super) fn asking_arguments(config: &Config, batch: &Batch) -> Vec<OsString> 
     arguments
 }
 
-/// How `start-node` starts processes for a job of this site: the words of its shell, and what it is told of
-/// the batch system. The allocation is an id and the slots of its nodes.
+/// How `start-node` starts processes for a job of this site: the words of its shell, and what it is told
+/// about the batch system. The allocation is given as an id and the slots of its nodes.
 pub(super) fn start_arguments(
     config: &Config,
     site: &str,

@@ -1,5 +1,5 @@
 //! Carries jobs that were submitted to this gateway: `causeway carry --all` starts a process for each, which
-//! outlives this gateway, and ends.
+//! outlives this gateway, and then ends itself.
 
 use crate::base::Bundle;
 use crate::commands::spawner::Program;
@@ -19,11 +19,11 @@ use std::time::Duration;
 /// How often jobs that no process carries are looked for.
 const LOOKS_EVERY: Duration = Duration::from_secs(60);
 
-/// Directories of submitted jobs: a user has one, or one for each home directory.
+/// Most directories of submitted jobs: a user has one, or one for each home directory.
 const MOST_PLACES: usize = 4;
 
 impl Commands {
-    /// A command has written down a job.
+    /// A command has submitted a job.
     pub(super) fn carry(&mut self, context: &mut CommandContext<'_>, key: CommandKey, jobs: &Path) {
         let reply = match self.start_carriers(context, jobs) {
             Ok(()) => {
@@ -40,7 +40,7 @@ impl Commands {
         self.answer(context, key, reply);
     }
 
-    /// Looks again for jobs that no process carries: what carries one may be killed.
+    /// Looks again for jobs that no process carries, because a process that carries one may have been killed.
     pub(super) fn on_submitted_deadline(&mut self, context: &mut CommandContext<'_>) {
         for jobs in self.submitted.clone() {
             if let Err(why) = self.start_carriers(context, &jobs) {
@@ -60,7 +60,7 @@ impl Commands {
             jobs.into(),
         ];
         let failed = |error: io::Error| TextError::from(format!("have the job carried: {error}"));
-        // It has nothing to read, and says nothing.
+        // It has nothing to read, and prints nothing.
         let (_, far) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
         let start = Start {
             token: Token([0; Token::BYTES]),
@@ -80,7 +80,7 @@ impl Commands {
         Ok(())
     }
 
-    /// A process that nobody waits for runs, or does not.
+    /// A process that nobody waits for has started, or could not be.
     pub(super) fn on_helper_begun(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -96,7 +96,7 @@ impl Commands {
         }
     }
 
-    /// Collects what nobody waits for.
+    /// Collects processes that nobody waits for.
     pub(super) fn collect_helpers(&mut self, driver: &mut Driver) {
         self.carriers.retain_mut(|helper| !helper.has_ended());
         self.collect_looks(driver);

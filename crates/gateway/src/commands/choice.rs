@@ -1,12 +1,12 @@
-//! What a command is told so that it can choose the sites of a job.
+//! What a command is told, so that it can choose the sites of a job.
 
 use crate::base::Bundle;
 use crate::commands::CommandContext;
 use crate::membership::participants::why_without;
 use causeway_control::{BatchAccess, Sites};
 
-/// The sites as they are shown to a user who chooses among them: one that would take no part in a job counts
-/// as unreachable.
+/// The sites as a user who chooses among them sees them: one that would take no part in a job counts as
+/// unreachable.
 pub(super) fn sites_for_jobs(context: &CommandContext<'_>) -> Sites {
     let config = context.config();
     let mut sites = context.view().sites();

@@ -1,4 +1,4 @@
-//! One command that is being served: its connection, and how far it has come.
+//! One command that is being served: its connection, and its progress.
 
 use crate::inherited::{InheritError, descriptor};
 use causeway_control::{NEW_WORKER, Reply};
@@ -15,7 +15,7 @@ pub(crate) struct Command {
     pub(crate) generation: u64,
     pub(crate) stage: Stage,
     pub(super) output: VecDeque<u8>,
-    /// The output waits for [`Commands::send_answers`](super::Commands::send_answers).
+    /// Whether the output waits for [`Commands::send_answers`](super::Commands::send_answers).
     pub(super) is_held: bool,
 }
 
@@ -25,13 +25,14 @@ pub(crate) enum Stage {
     Starting(Token),
     /// The job lives as long as this connection.
     Holding(Token),
-    /// The gateway of the site of this name has been asked for an answer, at this time.
+    /// The gateway of this site has been asked for an answer, at this time.
     Pinging(String, Instant),
-    /// The gateway of the site of this name has been asked for the allocation of this id, and has until then.
+    /// The gateway of this site has been asked for the allocation with this id, and may answer until this
+    /// time.
     Seeking(String, String, Instant),
-    /// The program that asks is to have this gateway, and answers the command itself, unless it is refused.
+    /// The program that asks will get this gateway, and answers the command itself, unless it is refused.
     HandingOver,
-    /// Nothing more is expected; closed when the answer is out.
+    /// Nothing more is expected; the connection is closed once the answer is sent.
     Answered,
 }
 
@@ -45,7 +46,7 @@ impl Command {
                 Stage::Starting(token) => KeptCommandStage::Starting(token.0),
                 Stage::Holding(token) => KeptCommandStage::Holding(token.0),
                 Stage::HandingOver => KeptCommandStage::HandingOver,
-                // Answered with why there is no time.
+                // Answered with the reason that the time is over.
                 Stage::Pinging(..) | Stage::Seeking(..) | Stage::Answered => KeptCommandStage::Answered,
             },
             output: match &self.stage {
@@ -91,7 +92,7 @@ pub(crate) enum KeptCommandStage {
     Reading(Vec<u8>),
     Starting([u8; 16]),
     Holding([u8; 16]),
-    /// This one asked for the hand-over.
+    /// The command asked for the hand-over.
     HandingOver,
     Answered,
 }

@@ -1,10 +1,10 @@
-//! What commands ask for that others do.
+//! What commands ask for and other owners do.
 
 use crate::keys::CommandKey;
 use std::path::PathBuf;
 
 pub(crate) enum CommandsEvent {
-    /// This gateway is to go on as another program.
+    /// This gateway is to continue as another program.
     HandOver {
         command: CommandKey,
         state_version: u32,

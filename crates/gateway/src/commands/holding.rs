@@ -1,5 +1,5 @@
 //! Starts holders: processes that get an allocation of this site's batch system for a job, hold it, and give
-//! it back when their stream ends. `causeway run` is at its other end.
+//! it back when their stream ends. `causeway run` is at the other end of the stream.
 
 use crate::base::Bundle;
 use crate::commands::batch_words::asking_arguments;
@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Holders of one job of another site, one of which may be ending, and of one such site.
+/// Most holders for one job of another site, of which one may be ending, and for all jobs of one such site.
 const MOST_OF_A_JOB: usize = 2;
 const MOST_OF_A_SITE: usize = 64;
 
@@ -71,8 +71,8 @@ impl Commands {
         )
     }
 
-    /// Whether one more holder may be started for a job of another site. Holders are no processes of the job,
-    /// and so do not count among these.
+    /// Whether one more holder may be started for a job of another site. Holders are not processes of the
+    /// job, and are counted separately.
     fn may_hold(&self, token: Token, site: &str, most: Option<u32>) -> Result<(), Refusal> {
         let holders = || { self.under_way() }.filter(|process| process.is_holder() && process.site == site);
         let own = holders().filter(|process| *process.token == token).count();
@@ -123,7 +123,7 @@ impl Commands {
         self.begin_start(driver, start, arguments, socket)
     }
 
-    /// A holder has got an allocation.
+    /// A holder has obtained an allocation.
     pub(super) fn on_allocated(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -131,7 +131,7 @@ impl Commands {
         id: String,
         nodes: Vec<NodeInfo>,
     ) {
-        // Who tells it is known by its number: no command line has the job's token.
+        // The holder is identified by its process number: no command line contains the job's token.
         let peer = { self.connections.get(key) }
             .and_then(|command| getsockopt(&command.socket, PeerCredentials).ok());
         let mut holders = self.starters.iter().filter(|starter| starter.node == HOLDER);
@@ -210,7 +210,7 @@ mod tests {
             commands.take_allocation(context, token, id.into(), nodes.clone())
         };
         assert!(take(&mut gateway.commands, context, token, "7").is_ok());
-        // No job, and no id.
+        // There is no such job, and the id is not valid.
         assert!(take(&mut gateway.commands, context, other, "7").is_err());
         assert!(take(&mut gateway.commands, context, token, "7;id").is_err());
         let held = |site: &str, id: &str| held_nodes(context.jobs(), "rennes", site, id);
@@ -253,7 +253,7 @@ mod tests {
             batch.from.push("nancy".into());
         }
         assert_eq!(judged(&mut gateway, "nancy"), Ok(()));
-        // It is another site's job.
+        // The job is another site's.
         assert_eq!(judged(&mut gateway, "lyon"), Err("no-part"));
     }
 }

@@ -1,5 +1,5 @@
-//! The life of a job: it starts when its command asks for it and every site knows it, and ends with the
-//! command, or with its site.
+//! The life of a job: it starts once its command has asked for it and every site knows it, and it ends with
+//! the command, or with its site.
 
 use crate::base::Bundle;
 use crate::commands::command::Command;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
-        // By its real addresses others would not find it, or would find somebody else.
+        // By its real addresses, others would not find it, or would find somebody else.
         if context.membership.awaits_addresses(context.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet; 'causeway status' says whether it answers; a broker of \
                        an earlier version never gives any";
@@ -26,7 +26,7 @@ impl Commands {
             Ok(allocated) => job.allocated = allocated,
             Err(why) => return self.answer(context, key, Reply::Error(why.into())),
         }
-        // Processes that cannot read the map would not know which connections are not theirs to make.
+        // Processes that cannot read the map would not know which connections they must leave to the gateway.
         let map = context.directory().map_of(&job.plan.sites).text();
         if let (Err(why), false) = (map, job.bare || job.transparent) {
             return self.answer(
@@ -61,7 +61,7 @@ impl Commands {
         }
     }
 
-    /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
+    /// Every site that has a tunnel knows the job, or has had enough time: the job's processes may start.
     pub(in crate::commands) fn job_confirmed(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
@@ -100,7 +100,7 @@ impl Commands {
             .adopt_addresses(context.driver, context.tunnels);
     }
 
-    /// Ends the jobs of a site whose tunnel has ended; ours need not wait for it.
+    /// Ends the jobs of a site whose tunnel has ended; jobs of this site need not wait for it.
     pub(crate) fn on_site_gone(&mut self, context: &mut CommandContext<'_>, site: &str, why: &str) {
         for command in context.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));

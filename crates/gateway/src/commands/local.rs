@@ -1,4 +1,4 @@
-//! Serves the commands of this host: see `control` for what they ask and get.
+//! Serves the commands of this host: see `control` for what they ask and what they are answered.
 
 use crate::base::Bundle;
 use crate::commands::choice::sites_for_jobs;
@@ -18,14 +18,15 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-/// A command writes its request at once; a site confirms a job within a round trip.
+/// How long a command may take to send its request, which it does at once, and a site to confirm a job, which
+/// takes a round trip.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Longest request: a job's name and those of its sites, which have to fit into a map, too.
+/// Longest request: it contains the names of a job and of its sites, which also have to fit into a map.
 const REQUEST_BYTES: usize = 256 * 1024;
 
 impl Commands {
-    /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
+    /// Goes on serving the commands of a predecessor, whose jobs live as long as these commands.
     pub(in crate::commands) fn inherit_commands(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -47,7 +48,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Takes the decision on a hand-over that a command asks for; a refusal comes with its reason.
+    /// Acts on the decision about a hand-over that a command asked for; a refusal comes with its reason.
     pub(crate) fn on_successor(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -64,7 +65,7 @@ impl Commands {
         }
     }
 
-    /// Answers those that asked for the hand-over.
+    /// Answers the commands that asked for the hand-over.
     pub(crate) fn answer_hand_over(&mut self, context: &mut CommandContext<'_>, reply: &Reply) {
         let asked = self.connections.iter();
         let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
@@ -73,7 +74,7 @@ impl Commands {
         }
     }
 
-    /// Takes the connection of a command.
+    /// Accepts the connection of a command.
     pub(crate) fn accept(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -111,7 +112,7 @@ impl Commands {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => return self.end_command(context, key),
             }
-            // Byte by byte: after the line of a spawn request the bytes belong to the process.
+            // Byte by byte, because the bytes after the line of a spawn request belong to the process.
             let Stage::Reading(line) = &mut command.stage else {
                 continue;
             };
@@ -128,13 +129,13 @@ impl Commands {
             }
             let line = std::mem::take(line);
             match serde_json::from_slice::<Envelope<Request>>(&line) {
-                // A newer program asks for a hand-over, whatever else has changed between it and this one.
+                // A newer program may ask for a hand-over, whatever else has changed between it and this one.
                 Ok(Envelope { version, body })
                     if version == VERSION || matches!(body, Request::HandOver { .. }) =>
                 {
                     self.serve(context, key, body);
                     let stage = self.connections.get(key).map(|command| &command.stage);
-                    // The answer must be out before an end of input ends the command.
+                    // The answer must be sent before the end of the input ends the command.
                     if matches!(stage, Some(Stage::Answered)) {
                         return;
                     }
@@ -167,7 +168,7 @@ impl Commands {
         };
         match command.stage {
             Stage::Reading(_) => self.end_command(context, key),
-            // A site that stands still keeps no job from those that it takes no part in.
+            // A site that does not answer must not keep a job from starting at the other sites.
             Stage::Starting(token) => {
                 let awaited = context
                     .membership
@@ -291,7 +292,7 @@ impl Commands {
         }
     }
 
-    /// Answers a command once the next worker would know what the answer tells.
+    /// Answers a command once the next worker would know what the answer says.
     pub(super) fn put_answer(&mut self, key: CommandKey, reply: &Reply) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
@@ -302,7 +303,7 @@ impl Commands {
         }
     }
 
-    /// Answers a command before anything is written down: its connection is given away next.
+    /// Answers a command before anything is written down, because its connection is about to be given away.
     pub(super) fn answer_at_once(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -320,8 +321,8 @@ impl Commands {
         !self.unanswered.is_empty()
     }
 
-    /// Sends the answers. Call it when the state is written down, and write it down again after it: the next
-    /// worker would send them a second time.
+    /// Sends the answers. Call this once the state is written down, and then write it down again: otherwise
+    /// the next worker would send them a second time.
     pub(crate) fn send_answers(&mut self, context: &mut CommandContext<'_>) {
         for key in std::mem::take(&mut self.unanswered) {
             if let Some(command) = self.connections.get_mut(key) {
@@ -351,7 +352,7 @@ impl Commands {
         }
     }
 
-    /// The command is gone or done; a job it held ends.
+    /// The command is gone or served; if it held a job, that ends.
     pub(super) fn end_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.try_remove(key) else {
             return;

@@ -42,31 +42,32 @@ pub(crate) mod starter;
 mod starting;
 pub(crate) mod written;
 
-/// Carries commands and starters through a hand-over; commands with their keys.
+/// Carries commands, with their keys, and starters through a hand-over.
 pub(crate) struct KeptCommands {
     pub(crate) starters: Vec<KeptStarter>,
     pub(crate) commands: Vec<(usize, KeptCommand)>,
 }
 
-/// The commands of this host that are being served, and what was started for them and for other sites.
+/// The commands of this host that are being served, and the processes that were started for them and for
+/// other sites.
 pub(crate) struct Commands {
     connections: Table<CommandKey, Command>,
-    /// Commands whose answer waits until what it tells is written down for the next worker.
+    /// Commands whose answer waits until the next worker would know what it says.
     unanswered: Vec<CommandKey>,
     starters: Vec<Starter>,
     starts: Slab<Start>,
-    /// Processes whose start is being written down, by the number of the line.
+    /// Processes whose start is being written to the audit, by the number of the line.
     unrecorded: HashMap<u64, Unrecorded>,
     spawner: Spawner,
-    /// Knows allocations of the site's batch system, and of others'.
+    /// The allocations that are known, of this site's batch system and of other sites'.
     allocations: Allocations,
-    /// Processes that have submitted jobs carried, each for a moment.
+    /// Short-lived processes that have submitted jobs carried.
     carriers: Vec<Helper>,
     /// Directories in which commands have submitted jobs.
     submitted: BTreeSet<PathBuf>,
-    /// Reports what happened, for owners below.
+    /// Reports what has happened, for other owners.
     events: VecDeque<CommandsEvent>,
-    /// The next worker would find these processes, should this one be killed.
+    /// Whether the next worker would find these processes if this one were killed.
     are_starters_noted: bool,
 }
 
@@ -92,7 +93,7 @@ impl Commands {
         }
     }
 
-    /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has
+    /// Begins without commands, and starts the thread that starts programs. Call this after the gateway has
     /// taken its signals.
     ///
     /// # Errors
@@ -113,12 +114,12 @@ impl Commands {
         })
     }
 
-    /// Takes the next event that concerns others.
+    /// Takes the next event for other owners.
     pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
         self.events.pop_front()
     }
 
-    /// Goes on serving the commands of a predecessor, and with what it had started.
+    /// Goes on serving the commands of a predecessor, and takes over the processes that it had started.
     ///
     /// # Errors
     /// A descriptor is invalid, or cannot be registered.
@@ -138,14 +139,14 @@ impl Commands {
     }
 }
 
-/// What commands, and messages of other gateways, act on.
+/// What commands, and messages from other gateways, act on.
 pub(crate) struct CommandContext<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) membership: &'a mut Membership,
     pub(crate) site: &'a mut SiteSide,
     pub(crate) traversal: &'a mut Traversal,
-    /// Programs that had this gateway before.
+    /// How many programs had this gateway before.
     pub(crate) handed_over: u64,
 }
 
@@ -165,7 +166,7 @@ impl CommandContext<'_> {
         (&mut *self.site, base!(self))
     }
 
-    /// Lends the ways between gateways, and what their methods act on.
+    /// Lends the paths between gateways, and what their methods act on.
     pub(crate) fn traversal_and_base(&mut self) -> (&mut Traversal, Base<'_>) {
         (&mut *self.traversal, base!(self))
     }

@@ -1,4 +1,4 @@
-//! What gateways of other sites say.
+//! What the gateways of other sites say.
 
 use crate::base::Bundle;
 use crate::commands::{CommandContext, Commands};
@@ -13,8 +13,8 @@ use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
 
-/// Messages of more bytes take long enough to read that nobody may send many: of all kinds, only the
-/// description of a site of hundreds of nodes is that long.
+/// Longer messages take so much time to read that nobody may send many of them. Only one kind is ever that
+/// long: the description of a site with hundreds of nodes.
 const LONG: usize = 64 << 10;
 
 impl Commands {
@@ -79,7 +79,7 @@ impl Commands {
         Ok(())
     }
 
-    /// What another gateway says of a job.
+    /// Acts on what another gateway says about a job.
     fn on_job_message(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -138,7 +138,7 @@ impl Commands {
     }
 }
 
-/// Passes on what concerns the tunnel.
+/// Passes on a message that concerns the tunnel.
 fn hear(context: &mut CommandContext<'_>, pair: PairKey, word: Word) {
     context.tunnels.roster().hear(context.driver, pair, word);
 }
@@ -165,7 +165,8 @@ fn learn_job(
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
-    // It is announced again when more sites take part: what was found of its allocation then counts.
+    // The job is announced again when more sites take part: what was found out about its allocation then
+    // counts.
     let why_not_allocated = allocated.err().filter(|_| !membership.jobs().knows(&token));
     let learnt = match consent::why_not(&driver.config, &job).or(why_not_allocated) {
         Some(why) => Err((why, why.in_log().to_owned())),

@@ -1,5 +1,5 @@
-//! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the
-//! tunnel that carries the streams, so that what delays them delays these.
+//! Round trips to the gateways of other sites, for `causeway ping`: one message there and one back, through
+//! the tunnel that carries the streams, so that whatever delays the streams delays these, too.
 
 use crate::base::Bundle;
 use crate::commands::command::Stage;
@@ -33,7 +33,7 @@ impl Commands {
             .tell(context.driver, pair, GatewayToGateway::Ping { number });
     }
 
-    /// The pair with a site that can be reached now, or why there is none.
+    /// The pair with a site that can be reached now, or why it cannot be.
     pub(super) fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
         if site == context.config().site {
             return Err(format!("{site} is this site").into());
@@ -83,7 +83,7 @@ impl Commands {
         context.tell(pair, pong);
     }
 
-    /// Ignores an answer that came too late, or that nobody asked for.
+    /// Takes an answer, and ignores one that came too late or that nobody asked for.
     pub(in crate::commands) fn on_pong(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -113,8 +113,8 @@ impl Commands {
     }
 }
 
-/// How far the other clock is ahead, assuming that both ways are equally long: the error is half a round trip
-/// at most.
+/// How far the other clock is ahead, assuming that both directions take equally long: the error is at most
+/// half a round trip.
 fn clock_ahead(theirs: u64, ours_on_arrival: u64, round_trip: u64) -> i64 {
     let ours_then = i128::from(ours_on_arrival) - i128::from(round_trip / 2);
     let ahead = i128::from(theirs) - ours_then;

@@ -1,4 +1,5 @@
-//! Writes down the start of processes. What another site has started gets nothing before that is done.
+//! Writes the start of processes to the audit. A process that another site has started receives nothing
+//! before that is done.
 
 use crate::audit::{PATIENCE, Word};
 use crate::base::Bundle;
@@ -13,7 +14,7 @@ use nix::unistd::Pid;
 use std::io::{Error, ErrorKind};
 use std::time::Instant;
 
-/// A process whose start is being written down. It is killed with this.
+/// A process whose start is being written to the audit. It is killed when this value is dropped.
 pub(super) struct Unrecorded {
     starter: Starter,
     waiting: Waiting,
@@ -32,7 +33,7 @@ impl Unrecorded {
 }
 
 impl Commands {
-    /// Takes charge of a process of a job of this site.
+    /// Takes charge of a process for a job of this site.
     pub(super) fn take_own(&mut self, context: &mut CommandContext<'_>, start: &Start, process: Pid) {
         let job = context.membership.jobs().get(&start.token);
         let (starter, entry) = begin(context.driver, start, process, job);
@@ -41,7 +42,7 @@ impl Commands {
         self.are_starters_noted = false;
     }
 
-    /// Writes down the start of another site's process, before that one gets anything.
+    /// Writes down the start of a process for another site, before the process receives anything.
     pub(super) fn record(&mut self, context: &mut CommandContext<'_>, start: Start, process: Pid) {
         let job = context.membership.jobs().get(&start.token);
         let (starter, entry) = begin(context.driver, &start, process, job);
@@ -57,14 +58,14 @@ impl Commands {
                 context.set_deadline(PATIENCE, CommandsDeadline::Records);
             }
             Err(error) => {
-                // It ends with its starter.
+                // The process ends with its starter.
                 drop(starter);
                 self.fail(context, start.waiting, error);
             }
         }
     }
 
-    /// Lines are written, or are not.
+    /// Lines were written, or were not.
     pub(in crate::commands) fn on_words(&mut self, context: &mut CommandContext<'_>) {
         for word in context.driver.audit.words() {
             self.on_word(context, word);
@@ -83,7 +84,8 @@ impl Commands {
             Ok(()) => {
                 self.starters.push(unrecorded.starter);
                 self.finish_start(context, unrecorded.waiting, Ok(()));
-                // It may have ended meanwhile, which the kernel reported when it was nobody's yet.
+                // The process may have ended meanwhile; when the kernel reported that, nobody was in charge
+                // of it yet.
                 self.look_after_starters(context.driver);
             }
             Err(error) => {
@@ -93,7 +95,7 @@ impl Commands {
         }
     }
 
-    /// Ends what is not written down in time.
+    /// Ends processes whose start was not written down in time.
     pub(in crate::commands) fn on_records_deadline(&mut self, context: &mut CommandContext<'_>) {
         let now = Instant::now();
         let late = self
@@ -109,7 +111,7 @@ impl Commands {
         }
     }
 
-    /// Waits for starts to be written down; false when that takes longer.
+    /// Waits until starts are written down; false if that takes too long.
     pub(super) fn await_records(&mut self, context: &mut CommandContext<'_>, until: Instant) -> bool {
         while !self.unrecorded.is_empty() {
             match context.driver.audit.await_word(until) {
@@ -127,9 +129,9 @@ impl Commands {
     }
 }
 
-/// Makes the starter of a process that runs, and its line.
+/// Makes the starter of a process that runs, and its line for the audit.
 fn begin(driver: &mut Driver, start: &Start, process: Pid, job: Option<&Job>) -> (Starter, AuditEntry) {
-    // Its job may have ended meanwhile.
+    // The process's job may have ended meanwhile.
     let doomed = job.is_none().then(|| Instant::now() + GRACE);
     let starter = Starter::new(process, start, doomed);
     if job.is_none() {
@@ -149,7 +151,7 @@ pub(super) fn can_record(driver: &Driver) -> Result<(), Refusal> {
     checked.map_err(|error| ("audit", format!("its start cannot be written down: {error}")))
 }
 
-/// Writes a line for which nobody waits.
+/// Writes a line that nobody waits for.
 pub(super) fn note(driver: &mut Driver, entry: AuditEntry) {
     if let Err(error) = driver.audit.write(entry) {
         driver.log.refuse("audit", &driver.config.site, error);

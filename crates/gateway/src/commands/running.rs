@@ -1,4 +1,4 @@
-//! Looks after processes that run: those of this worker, and those of the workers and programs before it.
+//! Looks after processes that run: those of this worker, and those of earlier workers and programs.
 
 use crate::base::Bundle;
 use crate::commands::recording::note;
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use std::time::Instant;
 
 impl Commands {
-    /// Goes on with what a predecessor had started.
+    /// Takes over the processes that a predecessor had started.
     pub(in crate::commands) fn inherit_starters(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -30,17 +30,18 @@ impl Commands {
         self.look_after_starters(context.driver);
     }
 
-    /// Looks after what the worker before this one had started: it loses its streams and ends.
+    /// Looks after a process that the previous worker had started: it has lost its streams, and will end.
     pub(crate) fn follow(&mut self, context: &mut CommandContext<'_>, mut kept: Vec<KeptStarter>) {
         kept.iter_mut().for_each(|starter| starter.doomed = Some(GRACE));
         self.inherit_starters(context, kept);
     }
 
-    /// Collects starters that have ended and kills those that should have.
+    /// Collects starters that have ended, and kills those that should have ended.
     pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
-            // First: the number of an orphan that has ended may be another process's by now.
+            // This comes first, because the number of an orphan that has ended may be another process's by
+            // now.
             let Some(outcome) = starter.poll_end(|process| driver.end_of_orphan(process)) else {
                 if starter.doomed.is_some_and(|doom| doom <= now) {
                     let _ = kill(starter.process, Signal::SIGKILL);
@@ -52,7 +53,7 @@ impl Commands {
             entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
             entry.outcome = outcome;
             note(driver, entry);
-            // Collected: its number may be another process's by now.
+            // The process was collected: its number may be another process's by now.
             starter.process = Pid::from_raw(0);
             false
         });

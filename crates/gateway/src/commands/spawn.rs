@@ -1,4 +1,4 @@
-//! Gives a command's connection to a process on a node, of this site or another.
+//! Gives a command's connection to a process on a node, at this site or another.
 
 use crate::base::Bundle;
 use crate::commands::allocations::allocation_of;
@@ -24,7 +24,8 @@ impl Commands {
         token: Token,
         (node, takes_connection): (&str, bool),
     ) {
-        // This host's names first: another site may have a node of the same name, "localhost" for one.
+        // This host's names are tried first: another site may have a node of the same name, for example
+        // "localhost".
         let holds_at = node.strip_prefix(BATCH_NODE);
         let place = match self.is_this_host(node) {
             _ if holds_at == Some(&context.config().site) => Whereabouts::Here,
@@ -59,7 +60,7 @@ impl Commands {
             return self.give_stream(context, key, pair, token, (node, takes_connection));
         }
         self.answer_at_once(context, key, &Reply::Spawn {});
-        // A reply that could not be written ended the command.
+        // A reply that could not be written has ended the command.
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
@@ -69,9 +70,10 @@ impl Commands {
         }
     }
 
-    /// Gives a command a stream to a node of another site. It is a connection of its own: of TCP, because the
-    /// kernel counts what goes over it, and the next worker needs to know that when this one is killed. A
-    /// forwarded connection cannot take it, and has the stream there, until a worker is killed.
+    /// Gives a command a stream to a node of another site. The stream gets a new connection, over TCP,
+    /// because the kernel counts its bytes, which the next worker needs to know if this one is killed. A
+    /// command whose connection is forwarded cannot receive the new one: its stream uses the old one, until a
+    /// worker is killed.
     fn give_stream(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -102,7 +104,7 @@ impl Commands {
         }
     }
 
-    /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
+    /// Gives a command's connection to a starter of this site. The loop has nothing to do with it afterwards.
     fn give_to_starter(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -115,14 +117,14 @@ impl Commands {
         let name = match job.and_then(|job| job.allocated_at(&context.config().site)) {
             Some(nodes) => directory.name_among(nodes, node),
             // The head node has a name here without being one of the site's compute nodes; `spawn` has
-            // looked.
+            // checked that.
             None => { directory.listed_name(node) }
                 .or_else(|| directory.own_address_name(node))
                 .or_else(|| Some(node.to_owned())),
         };
         let Some(name) = name else {
             let why = format!("{node} is no node of the job's allocation at this site");
-            // A few bytes on a socket with room, or nobody reads them.
+            // A few bytes fit into the socket; if not, nobody reads them.
             let _ = socket.write(&error_frame(&why));
             return;
         };
@@ -167,21 +169,21 @@ impl Commands {
         }
     }
 
-    /// The head node may be asked for by its host name, though it is no compute node.
+    /// The head node may be named by its host name, although it is not a compute node.
     fn is_this_host(&self, node: &str) -> bool {
         nix::unistd::gethostname()
             .is_ok_and(|name| name.to_str().is_some_and(|name| name.eq_ignore_ascii_case(node)))
     }
 }
 
-/// Sends a connection beside the answer to a command; returns the near end.
+/// Sends a connection with the answer to a command; returns the near end.
 fn give_connection(command: &Command) -> io::Result<TcpStream> {
     let (near, far) = socket::loopback_pair()?;
     descriptor::give(&command.socket, &Reply::Spawn {}.line(), far.as_fd())?;
     Ok(near)
 }
 
-/// Finds the site of a node: among those of the job's allocations first, which its sites do not list.
+/// Finds the site of a node: first among the nodes of the job's allocations, which the sites do not list.
 fn find_node(context: &CommandContext<'_>, token: &Token, node: &str) -> Whereabouts {
     let allocated = context.jobs().get(token).map(|job| &job.allocated);
     let mut allocated = allocated.into_iter().flatten();
@@ -193,7 +195,7 @@ fn find_node(context: &CommandContext<'_>, token: &Token, node: &str) -> Whereab
     }
 }
 
-/// Why another site knows nothing of a job, and starts nothing for it; `None` if it does.
+/// Why another site does not know a job, and starts nothing for it; `None` if it does.
 fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Option<String> {
     let job = context.jobs().get(token)?;
     if job.takes_part(site) {

@@ -1,8 +1,8 @@
-//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that hangs must
-//! not stop every stream of the site.
+//! Starts programs in a thread: the kernel reads a program before it runs, and if a file system hangs, the
+//! streams of the site must not.
 //!
-//! The thread lasts as long as the gateway. What it starts are children of the process and not of the thread,
-//! so they outlive it when another program gets the gateway.
+//! The thread lasts as long as the gateway. The programs that it starts are children of the process, not of
+//! the thread, so they outlive the thread when another program gets the gateway.
 
 use crate::driver::Driver;
 use crate::sys::process;
@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::Instant;
 
-/// Most programs that wait to be started: as many as an MPI starts at once on a site of a thousand nodes.
+/// Most programs that wait to be started: as many as an MPI starts at once on a site with a thousand nodes.
 const MOST_WAITING: usize = 1024;
 
 /// A program that is to be started.
@@ -30,7 +30,7 @@ pub(super) struct Program {
     pub(super) socket: OwnedFd,
 }
 
-/// The outcome of a start: the process's number, a child of this one, or why it does not run.
+/// The outcome of a start: the number of the process, which is a child of this one, or why it does not run.
 pub(super) struct Outcome {
     pub(super) key: usize,
     pub(super) started: io::Result<Pid>,
@@ -39,20 +39,20 @@ pub(super) struct Outcome {
 pub(crate) struct Spawner {
     programs: SyncSender<(usize, Program)>,
     outcomes: Receiver<Outcome>,
-    /// Gets a byte with each outcome, which wakes the loop.
+    /// Receives a byte with each outcome, which wakes the loop.
     bell: UnixStream,
 }
 
 impl Spawner {
-    /// Begins the thread; the loop hears of outcomes under [`Class::Spawner`]. To be called after the gateway
-    /// has taken its signals: the thread and what it starts inherit the mask.
+    /// Begins the thread; outcomes reach the loop under [`Class::Spawner`]. Call this after the gateway has
+    /// taken its signals, because the thread and the programs inherit the mask.
     ///
     /// # Errors
     /// Those of socketpair, of registering and of starting a thread.
     pub(super) fn begin(driver: &Driver) -> io::Result<Spawner> {
         let (near, far) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // A full one wakes the loop in any case.
+        // If the socket is full, the loop is woken anyway.
         far.set_nonblocking(true)?;
         let mut bell = UnixStream::from_std(near);
         let token = Class::Spawner.token(0);
@@ -69,7 +69,7 @@ impl Spawner {
         })
     }
 
-    /// Starts a program, whose outcome comes under `key`.
+    /// Starts a program, whose outcome arrives under `key`.
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
@@ -92,14 +92,14 @@ impl Spawner {
         self.outcomes.try_iter().collect()
     }
 
-    /// The next outcome, if it comes by `until`.
+    /// The next outcome, if it arrives by `until`.
     pub(super) fn await_outcome(&self, until: Instant) -> Option<Outcome> {
         let wait = until.saturating_duration_since(Instant::now());
         self.outcomes.recv_timeout(wait).ok()
     }
 }
 
-/// Ends with the sender of the programs, or the receiver of the outcomes.
+/// Ends when the sender of the programs or the receiver of the outcomes is dropped.
 fn work(
     programs: &Receiver<(usize, Program)>,
     outcomes: &Sender<Outcome>,
@@ -124,6 +124,6 @@ fn start(program: Program, parents: &str) -> io::Result<Pid> {
         .stdout(Stdio::from(output))
         .spawn()?;
     process::not_ended_first(child.id());
-    // Whoever gets the outcome collects it.
+    // Whoever receives the outcome collects the process.
     Ok(Pid::from_raw(child.id().cast_signed()))
 }

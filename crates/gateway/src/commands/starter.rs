@@ -1,4 +1,4 @@
-//! A process that starts another on a node of this site: while it is being started, and while it runs.
+//! A process that starts another one on a node of this site: while it is being started, and while it runs.
 
 use crate::audit::Audit;
 use crate::keys::LegKey;
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// What a starter gets to end by itself once its job is over, before it is killed.
+/// How long a starter may take to end by itself once its job is over, before it is killed.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// The name of a holder's node in the audit and the log.
 pub(super) const HOLDER: &str = "(holds an allocation)";
 
-/// Who waits for a process that is being started.
+/// The owner that waits for a process that is being started.
 pub(super) enum Waiting {
-    /// A stream of another site, by its leg and that one's generation: it may end first.
+    /// A stream of another site, given by its leg and the leg's generation, because it may end first.
     Stream(LegKey, u64),
     /// A command of this host, which has the other end.
     Command(UnixStream),
-    /// Nobody: it tells what it has done as a command does.
+    /// Nobody: the process reports what it has done, as a command does.
     Nobody(Purpose),
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Start {
     pub(super) site: String,
     /// The node, by the name that the remote shell knows.
     pub(super) node: String,
-    /// The allocation of the site's batch system that has the node, and the slots of its nodes.
+    /// The allocation of the site's batch system to which the node belongs, and the slots of its nodes.
     pub(super) allocation: Option<(String, Vec<u32>)>,
     pub(super) waiting: Waiting,
 }
@@ -78,18 +78,19 @@ impl Start {
 
 /// A process that runs.
 pub(crate) struct Starter {
-    /// A child until it has been collected, so that nobody else gets its number.
+    /// The process number. It stays a child until it has been collected, so that no other process gets the
+    /// number.
     pub(crate) process: Pid,
-    /// It is the keeper's child, because another worker has started it.
+    /// Whether it is the keeper's child, because an earlier worker has started it.
     is_orphan: bool,
     pub(crate) token: Token,
     /// The site of its job.
     pub(crate) site: String,
-    /// The node on which it starts the other.
+    /// The node on which it starts the other process.
     pub(crate) node: String,
     /// When it began, in seconds since 1970.
     pub(crate) since: u64,
-    /// Its job is over; when to kill it.
+    /// When it will be killed, if its job is over.
     pub(crate) doomed: Option<Instant>,
 }
 
@@ -103,7 +104,7 @@ impl Starter {
         }
     }
 
-    /// One that has just been started.
+    /// A starter that has just been started.
     pub(super) fn new(process: Pid, start: &Start, doomed: Option<Instant>) -> Starter {
         Starter {
             process,
@@ -116,7 +117,7 @@ impl Starter {
         }
     }
 
-    /// Goes on with what a worker before this one had started.
+    /// Takes over a starter of an earlier worker.
     pub(super) fn inherit(kept: KeptStarter, now: Instant) -> Starter {
         Starter {
             process: Pid::from_raw(kept.process),
@@ -129,7 +130,7 @@ impl Starter {
         }
     }
 
-    /// Gathers what travels of it.
+    /// Gathers what is handed over of it.
     pub(crate) fn keep(&self, now: Instant) -> KeptStarter {
         KeptStarter {
             process: self.process.as_raw(),
@@ -152,7 +153,8 @@ impl Starter {
         }
     }
 
-    /// Collects it if it has ended, and returns how; `end_of_orphan` tells of those that the keeper collects.
+    /// Collects the process if it has ended, and returns how; `end_of_orphan` says it for those that the
+    /// keeper collects.
     pub(super) fn poll_end(&self, mut end_of_orphan: impl FnMut(Pid) -> Option<Ended>) -> Option<String> {
         if self.is_orphan {
             let is_gone = kill(self.process, None) == Err(Errno::ESRCH);
@@ -176,10 +178,10 @@ impl Starter {
     }
 }
 
-/// However the gateway ends, what it started ends before it.
+/// However the gateway ends, the processes that it started end before it.
 impl Drop for Starter {
     fn drop(&mut self) {
-        // One that was collected has no number any more.
+        // A process that was collected has no number any more.
         if self.process.as_raw() > 0 && self.poll_end(|_| None).is_none() {
             let _ = kill(self.process, Signal::SIGKILL);
             if !self.is_orphan {
@@ -196,11 +198,11 @@ pub(crate) struct KeptStarter {
     pub(crate) site: String,
     pub(crate) node: String,
     pub(crate) since: u64,
-    /// How long until it is killed.
+    /// The time left until it is killed.
     pub(crate) doomed: Option<Duration>,
 }
 
-/// A process that is killed with this; `None` once it has been collected.
+/// A process that is killed when this value is dropped; `None` once it has been collected.
 pub(super) struct Helper(Option<Pid>);
 
 impl Helper {
@@ -216,7 +218,7 @@ impl Helper {
             )
         });
         if !runs {
-            // Its number may be another process's by now.
+            // The process's number may be another process's by now.
             self.0 = None;
         }
         !runs

@@ -1,5 +1,5 @@
-//! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and
-//! output being the stream. They end with it.
+//! Processes that start others on this site's nodes: one `causeway start-node` for each, whose standard input
+//! and output are the stream. They end with the stream.
 
 use crate::base::Bundle;
 use crate::commands::allocations::allocation_of;
@@ -23,20 +23,20 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long a hand-over waits for what is being started.
+/// How long a hand-over waits for processes that are being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Processes on a node that a job may have beside one for each slot, to keep and copy its files.
 const FOR_FILES: u32 = 2;
 
-/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node,
-/// and there are at least as many slots.
+/// Jobs of one site that may each have as many processes here as one job may. An MPI needs one process for
+/// each node, and a node has at least one slot.
 const JOBS_OF_FULL_SIZE: usize = 8;
 
 impl Commands {
     /// Starts the remote shell to a node of this site, with `socket` as its standard input and output.
     pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
-        // One argument per word: a word may hold blanks, as a ProxyCommand does.
+        // One argument for each word: a word may contain blanks, as a ProxyCommand does.
         let (shell, batch) = start_arguments(&driver.config, &start.site, start.allocation.as_ref());
         let words = shell
             .into_iter()
@@ -82,17 +82,17 @@ impl Commands {
         Ok(())
     }
 
-    /// Processes run, or could not be started.
+    /// Processes have been started, or could not be.
     pub(in crate::commands) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
-        // One that ended at once was nobody's yet when the kernel reported it.
+        // If the process ended at once, nobody was in charge of it yet when the kernel reported that.
         self.look_after_starters(context.driver);
     }
 
-    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False
-    /// when that takes longer than [`START_PATIENCE`].
+    /// Waits for processes that are being started, because nobody is in charge of a process until the loop
+    /// hears of it. False if that takes longer than [`START_PATIENCE`].
     pub(crate) fn await_starts(&mut self, context: &mut CommandContext<'_>) -> bool {
         let until = Instant::now() + START_PATIENCE;
         self.give_up_looks(context);
@@ -142,19 +142,19 @@ impl Commands {
             }
             Waiting::Command(mut command) => {
                 if let Err(error) = started {
-                    // A few bytes on a socket with room, or nobody reads them.
+                    // A few bytes fit into the socket; if not, nobody reads them.
                     let _ = command.write(&error_frame(&error.to_string()));
                 }
             }
-            // It is no process on a node, and has been told.
+            // The one who waits is not a process on a node, and has been told.
             Waiting::Nobody(_) => {}
         }
     }
 
-    /// Starts the process that a stream of another site is for.
+    /// Starts the process that a stream of another site asks for.
     ///
     /// # Errors
-    /// What the far side is told if none is started.
+    /// Why none is started, for the far side.
     pub(crate) fn start_for_stream(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -168,8 +168,8 @@ impl Commands {
         }
     }
 
-    /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's
-    /// keys open beyond the site is no part of the grid.
+    /// Another site asks for a process on a node of this one. It gets none elsewhere: hosts outside the site
+    /// that this user's keys open are not part of the grid.
     fn open_node(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -203,7 +203,7 @@ impl Commands {
         )
     }
 
-    /// Lists the processes of this host for jobs; those that are still being started count as much as those
+    /// Lists the processes of this host for jobs. Processes that are still being started count like those
     /// that run.
     pub(super) fn under_way(&self) -> impl Iterator<Item = Whose<'_>> {
         let running = self.starters.iter().map(Starter::whose);
@@ -212,8 +212,8 @@ impl Commands {
         running.chain(unrecorded).chain(starting)
     }
 
-    /// Whether one more process may be started for a job of another site: neither one job nor one site takes
-    /// all.
+    /// Whether one more process may be started for a job of another site: neither one job nor one site may
+    /// use up everything.
     pub(super) fn has_room(
         &self,
         context: &CommandContext<'_>,
@@ -240,7 +240,7 @@ impl Commands {
         Err(("max-processes", why))
     }
 
-    /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
+    /// Another site measures what a stream carries. The job is known to belong to `causeway connect`.
     fn open_sink(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -264,7 +264,7 @@ impl Commands {
         )
     }
 
-    /// Gives a stream to a process of this host, as its standard input and output, once that runs.
+    /// Gives a stream to a process of this host, as its standard input and output, once the process runs.
     pub(super) fn open_process(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -309,7 +309,7 @@ impl Commands {
         site.processes().ask_for(&mut base, pair, socket, token, node)
     }
 
-    /// A job is over: its starters lost their streams and end; those that do not are killed.
+    /// A job is over: its starters have lost their streams and end; those that do not are killed.
     pub(in crate::commands) fn end_starters(&mut self, context: &mut CommandContext<'_>, token: &Token) {
         let doom = Instant::now() + GRACE;
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
@@ -321,7 +321,7 @@ impl Commands {
         context.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
-    /// `start-node` tells what a node runs for it.
+    /// `start-node` reports what a node runs for it.
     pub(super) fn on_started(&mut self, driver: &mut Driver, pid: u32, node_pid: u32, command: String) {
         let mut starters = self.starters.iter();
         let Some(starter) = starters.find(|starter| starter.process.as_raw().cast_unsigned() == pid) else {
@@ -334,10 +334,10 @@ impl Commands {
     }
 }
 
-/// The node's name if this host itself counts what comes.
+/// The name of the node in the audit if this host itself counts the bytes that arrive.
 const SINK: &str = "(counts what comes, on this host)";
 
-/// What the asking gateway is told of a refusal.
+/// The reason that the asking gateway is told for a refusal.
 pub(super) fn reason_of(kind: &str) -> Reason {
     match kind {
         "max-processes" | "max-allocations" | "audit" => Reason::Exhausted,
@@ -345,8 +345,8 @@ pub(super) fn reason_of(kind: &str) -> Reason {
     }
 }
 
-/// The job for which another site asks for a process here, which starts some; else kind and reason of the
-/// refusal.
+/// The job for which another site asks for a process here, if that job may start some; otherwise kind and
+/// reason of the refusal.
 pub(super) fn judge_job<'a>(
     context: &'a CommandContext<'_>,
     site: &str,
@@ -362,7 +362,8 @@ pub(super) fn judge_job<'a>(
             format!("process asked for on {node:?} under a job of another site, where its launcher runs");
         return Err(("no-part", why));
     }
-    // Again, though it was asked when the job was announced: the configuration may have changed since.
+    // This is asked again, although it was asked when the job was announced: the configuration may have
+    // changed since.
     if let Some(refusal) = consent::why_not(context.config(), job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
@@ -375,8 +376,8 @@ pub(super) fn judge_job<'a>(
     Ok(job)
 }
 
-/// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
-/// refusal.
+/// The remote shell's name of the node on which another site asks for a process; otherwise kind and reason of
+/// the refusal.
 pub(super) fn judge_start(
     context: &CommandContext<'_>,
     site: &str,
@@ -412,7 +413,7 @@ pub(in crate::commands) mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::atomic::{AtomicU16, Ordering};
 
-    /// A gateway of a site of its own on loopback, with one job.
+    /// A gateway on loopback, of a separate site, with one job.
     pub(in crate::commands) fn gateway(directory: &std::path::Path, token: Token) -> Gateway {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();

@@ -1,4 +1,4 @@
-//! What the next worker needs to know of commands and of what was started, should this one be killed.
+//! What the next worker needs to know about commands and started processes if this one is killed.
 
 use crate::book::{Book, Records, kind};
 use crate::commands::command::{KeptCommand, KeptCommandStage};
@@ -13,7 +13,7 @@ use causeway_memory::Key;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// A command, as it is written down.
+/// A command in the form in which it is written down.
 #[derive(Serialize, Deserialize)]
 struct WrittenCommand {
     command: KeptCommand,
@@ -52,7 +52,7 @@ impl Commands {
     }
 }
 
-/// Reads what was written down of processes. It is all that is needed if the rest is lost.
+/// Reads the processes that were written down. They are all that is needed if the rest is lost.
 ///
 /// # Errors
 /// The record cannot be read.
@@ -60,13 +60,13 @@ pub(crate) fn follow_starters(records: &Records) -> Result<Vec<KeptStarter>, Sta
     let starters = records.get(&Key::new(kind::STARTERS, 0, 0));
     let mut starters: Vec<KeptStarter> =
         starters.map_or(Ok(Vec::new()), |kept| postcard::from_bytes(kept))?;
-    // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+    // kill(2) takes 0 and negative numbers for many processes at once, and 1 is nobody's child.
     starters.retain(|starter| starter.process > 1);
     Ok(starters)
 }
 
-/// Reads what was written down of commands and processes. Commands whose connection is not there any more are
-/// left out. `was_killed`: the worker was in the middle of something.
+/// Reads the commands and processes that were written down. Commands whose connection no longer exists are
+/// left out. `was_killed`: the worker may have been in the middle of something.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -89,11 +89,11 @@ pub(crate) fn follow(records: &Records, was_killed: bool) -> Result<KeptCommands
             KeptCommandStage::Reading(_) | KeptCommandStage::HandingOver
         );
         if was_killed && is_asking {
-            // What it said beyond that is lost.
+            // What the command said beyond that is lost.
             command.stage = KeptCommandStage::Answered;
             command.output = Reply::Error(NEW_WORKER.to_owned()).line();
         }
-        // Fits: it was one.
+        // Fits, because it was a usize before.
         commands.push((key.id as usize, command));
     }
     Ok(KeptCommands {

@@ -1,4 +1,4 @@
-//! What a site lets the others do on it: `[accept]`. By default, nothing.
+//! What a site lets other sites do at it: `[accept]`. By default, nothing.
 
 use super::reader::{Reader, Table};
 use causeway_broker::holds;
@@ -26,10 +26,11 @@ pub struct Accept {
     /// Processes that one job of another site may have started here at a time; `None`: as many as the listed
     /// nodes have slots.
     pub max_processes: Option<u32>,
-    /// Bytes that `causeway run --send` of another site copies to a node here for one job; `None`: any.
+    /// Bytes that `causeway run --send` of another site may copy to a node here for one job; `None`: any
+    /// number.
     pub files: Option<u64>,
-    /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs
-    /// here.
+    /// Whether this site also takes part in jobs whose streams may cross in clear text: then whoever is on
+    /// the path may run programs here.
     pub over_clear_text: bool,
 }
 
@@ -38,7 +39,7 @@ pub struct Accept {
 pub struct ConnectFrom {
     /// The site, or [`ALL_SITES`].
     pub site: String,
-    /// The port, of the nodes here.
+    /// The ports, on the nodes here.
     pub ports: RangeInclusive<u16>,
 }
 
@@ -90,8 +91,9 @@ impl Accept {
         self.partners.as_ref().unwrap_or(&self.jobs)
     }
 
-    /// Sites that can have programs run here as the jobs' account: those whose jobs are accepted, and those
-    /// at which jobs of this site's users run, whose launcher and MPI start what another rank asks for.
+    /// Sites that can have programs run here in the account of jobs: those whose jobs are accepted, and those
+    /// at which jobs of this site's users run, because the launcher and the MPI start whatever another rank
+    /// asks for.
     pub fn starters(&self) -> Vec<&str> {
         let all = self.jobs.iter().chain(self.partners());
         let mut all: Vec<&str> = all.map(String::as_str).collect();
@@ -133,7 +135,7 @@ impl ConnectFrom {
 /// Reads the name of a site, or the word for all of them.
 ///
 /// # Errors
-/// It is neither, in one sentence.
+/// The text is neither; the error is a sentence.
 pub fn site_or_all(text: &str) -> Result<String, TextError> {
     if text == ALL_SITES || grid::is_site_name(text) {
         Ok(text.to_owned())
@@ -142,7 +144,7 @@ pub fn site_or_all(text: &str) -> Result<String, TextError> {
     }
 }
 
-/// Reads `[accept]`; nothing is accepted where there is none.
+/// Reads `[accept]`; if the section is missing, nothing is accepted.
 pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets: &[Cidr]) -> Accept {
     let Some(accept) = reader.table(root, "accept", false) else {
         return Accept::default();
@@ -153,7 +155,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
             Err(_) => text.parse::<Cidr>().ok(),
         };
         let range = range.ok_or_else(|| format!("{text:?} is neither an address nor a range of them"))?;
-        // Beyond its subnets nothing is delivered: an entry there would mislead.
+        // Nothing is delivered to addresses outside its subnets, so an entry for one would mislead.
         let inside = subnets.is_empty() || subnets.iter().any(|subnet| holds(subnet, &range));
         let outside = || TextError::from(format!("{text} is not in the site's subnets"));
         inside.then_some(range).ok_or_else(outside)

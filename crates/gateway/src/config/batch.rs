@@ -8,7 +8,7 @@ use causeway_wire::TextError;
 use causeway_wire::grid::ALL_SITES;
 use std::path::PathBuf;
 
-/// The largest bound: years, or more ranks than there are.
+/// The largest bound: minutes of many years, or more ranks than there are.
 const MOST: i64 = 10_000_000;
 
 const KEYS: [&str; 10] = [
@@ -24,36 +24,36 @@ const KEYS: [&str; 10] = [
     "core_hours_a_month",
 ];
 
-/// How the name of the directory of intents begins; the site's name follows.
+/// The prefix of the name of the directory of intents; the site's name follows.
 pub(super) const INTENTS: &str = "allocations-";
 
 /// The batch system whose allocations jobs may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// Which one it is.
+    /// The batch system itself.
     pub system: System,
-    /// Its configuration; by default, the one that its commands find themselves.
+    /// Its configuration; by default, the one that its commands find by themselves.
     pub conf: Option<PathBuf>,
-    /// Words for each request for an allocation.
+    /// Words that are added to each request for an allocation.
     pub options: Vec<String>,
     /// Options that a run may choose: others run programs, or write files.
     pub allow: Vec<String>,
     /// Most processes of an allocation that a run asks for.
     pub max_ranks: Option<u32>,
-    /// Most minutes of one.
+    /// Most minutes of such an allocation.
     pub max_minutes: Option<u32>,
     /// Most allocations of one other site at a time.
     pub max_allocations: Option<u32>,
     /// What each other site may take.
     pub budget: Bounds,
-    /// Where requests are written down first.
+    /// The directory in which requests are noted before they are made.
     pub intents: PathBuf,
     /// Other sites whose jobs may use allocations of this gateway's account, and so spend its budget.
     pub from: Vec<String>,
 }
 
 impl Batch {
-    /// Where what other sites have taken is kept.
+    /// The file that records what other sites have used.
     pub fn spent(&self) -> PathBuf {
         let name = self.intents.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_prefix(INTENTS).unwrap_or(&name);
@@ -146,7 +146,7 @@ mod tests {
         let batch = batch.unwrap().unwrap();
         assert_eq!(batch.conf.as_deref(), Some(Path::new("/etc/slurm/slurm.conf")));
         assert!(batch.is_open_to("nancy") && !batch.is_open_to("lyon"));
-        // Nobody else, by default.
+        // By default, nobody else.
         assert!(
             !read("[batch]\nsystem = \"slurm\"")
                 .unwrap()

@@ -32,8 +32,8 @@ use values::{
     socket_address, transport,
 };
 
-/// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of
-/// the head node connects from one by chance, and enough for 12 000 streams to one destination port.
+/// Ports from which a gateway delivers: below Linux's ephemeral range (32768-60999), so that no other process
+/// of the head node connects from one by chance, and enough for 12 000 streams to one destination port.
 pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 
 /// What a gateway needs to know.
@@ -41,17 +41,17 @@ pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 pub struct Config {
     /// Name of the site.
     pub site: String,
-    /// Addresses of its nodes, the head node among them.
+    /// Addresses of its nodes, including the head node.
     pub subnets: Vec<Cidr>,
-    /// Other sites may have the same addresses: the broker gives this one virtual ones.
+    /// Whether other sites may have the same addresses: the broker then gives this one virtual ones.
     pub overlap_ok: bool,
-    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or if
-    /// the broker has not told them yet.
+    /// The ranges by which the grid knows `subnets`, in the same order; empty if these are unique, or if the
+    /// broker has not assigned any yet.
     pub virtual_subnets: Vec<Cidr>,
-    /// Networks that processes of this site reach by themselves, whatever other sites announce: by default,
-    /// those of this host.
+    /// Networks that processes of this site reach directly, whatever other sites announce: by default, those
+    /// of this host.
     pub local: Vec<Cidr>,
-    /// Compute nodes in the order of use.
+    /// Compute nodes, in the order in which they are used.
     pub nodes: Vec<NodeInfo>,
     /// Words of the command that runs another one on `{node}` for jobs of `{site}`.
     pub remote_shell: Vec<String>,
@@ -59,17 +59,17 @@ pub struct Config {
     pub accept: Accept,
     /// How MPI programs are started here.
     pub mpi: SiteMpi,
-    /// The batch system whose allocations jobs may use; `None` if nodes are the listed ones alone.
+    /// The batch system whose allocations jobs may use; `None` if only the listed nodes are used.
     pub batch: Option<Batch>,
-    /// Commands that start the gateways of sites where none runs, by the site's name.
+    /// Commands that start the gateways of sites at which none runs, by the site's name.
     pub start: BTreeMap<String, Vec<String>>,
-    /// The audit file: what others did here.
+    /// The audit file: what other sites did here.
     pub audit: PathBuf,
-    /// Where shims connect to; at most one per address family.
+    /// Where shims connect; at most one per address family.
     pub lan: Vec<SocketAddr>,
-    /// Where other gateways connect to; `None` if this one only dials out.
+    /// Where other gateways connect; `None` if this one only dials out.
     pub wan: Option<SocketAddr>,
-    /// Where commands of this host connect to.
+    /// Where commands of this host connect.
     pub control: PathBuf,
     /// Where Prometheus reads the metrics: a loopback address.
     pub metrics: Option<SocketAddr>,
@@ -77,41 +77,42 @@ pub struct Config {
     pub transparent: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
-    /// Where other gateways reach `wan`, if they do.
+    /// Addresses at which other gateways reach `wan`, if they can.
     pub public: Vec<SocketAddr>,
     /// Directory with this site's membership in a grid with a broker, which then names the peers.
     pub membership: Option<PathBuf>,
-    /// Files that only the gateway may read: whoever has them can be this site.
+    /// Files that only the gateway may read: whoever has them can act as this site.
     pub secrets: Vec<PathBuf>,
-    /// Secret that all gateways of the grid share; empty if certificates tell who speaks.
+    /// Secret that all gateways of the grid share; empty if certificates prove who speaks.
     pub key: Vec<u8>,
     /// The other sites.
     pub peers: Vec<Peer>,
-    /// Bits per second that are reserved on the way to each peer without a rate of its own.
+    /// Bits per second that are reserved on the path to each peer that has no rate of its own.
     pub rate: Option<u64>,
     /// Congestion control of the lanes; the system's if this one is not available.
     pub congestion_control: String,
-    /// Lanes this gateway dials to each peer; `None`: as many as the path needs, see `tunnels::capacity`.
+    /// Lanes that this gateway dials to each peer; `None`: as many as the path needs, see
+    /// `tunnels::capacity`.
     pub lanes: Option<usize>,
-    /// What lanes go over.
+    /// The protocols that lanes use.
     pub transport: Transport,
-    /// Lanes over TCP are in clear text. The same at every site of the grid; never where certificates say who
-    /// speaks.
+    /// Whether lanes over TCP are in clear text. It is the same at every site of the grid, and never so if
+    /// certificates prove who speaks.
     pub insecure: bool,
     /// The web proxy through which other gateways and the broker are dialled.
     pub proxy: Option<Proxy>,
-    /// Carry connections of other sites that cannot reach each other.
+    /// Whether to carry connections of other sites that cannot reach each other.
     pub relay: bool,
-    /// Fill a new lane with empty frames until its congestion control knows the path.
+    /// Whether to fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
-    /// What a tunnel may hold and how long it waits.
+    /// What a tunnel may hold, and how long it waits.
     pub tunnel: Settings,
 }
 
-/// What lanes go over.
+/// The protocol over which lanes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP, and QUIC beside it where the path loses segments.
+    /// TCP, and QUIC beside it if the path loses segments.
     Auto,
     /// TCP.
     Tcp,
@@ -126,7 +127,8 @@ pub struct Peer {
     pub site: String,
     /// Where to dial its gateway; `None` if it dials this one.
     pub address: Option<SocketAddr>,
-    /// Bits per second that are reserved on the way there: paced at from the start, and never exceeded.
+    /// Bits per second that are reserved on the path to it: used as the pace from the start, and never
+    /// exceeded.
     pub rate: Option<u64>,
 }
 
@@ -136,12 +138,12 @@ pub struct Peer {
 pub struct Mistakes(pub Vec<String>);
 
 impl Config {
-    /// Whether this gateway serves its own host alone, as in a grid that is all on one host.
+    /// Whether this gateway serves only its own host, as in a grid that is all on one host.
     pub(crate) fn is_on_loopback(&self) -> bool {
         self.lan.iter().all(|own| own.ip().is_loopback())
     }
 
-    /// Whether anything that crosses between sites may be in clear text. QUIC has none.
+    /// Whether anything that crosses between sites may be in clear text. QUIC never is.
     pub fn is_clear(&self) -> bool {
         self.insecure && self.transport != Transport::Quic
     }
@@ -152,7 +154,7 @@ impl Config {
     /// Every mistake as `file:line: key: reason`.
     pub fn load(file: &Path) -> Result<Config, Mistakes> {
         let failed = |error| Mistakes(vec![format!("{}: read configuration: {error}", file.display())]);
-        // Whoever can change it can run anything as this user.
+        // Whoever can change the file can run anything as this user.
         private::check_path(file).map_err(failed)?;
         let text = std::fs::read_to_string(file).map_err(failed)?;
         let config = Config::parse(&text, file)?;
@@ -181,7 +183,7 @@ impl Config {
 
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let root = reader.root()?;
-    // First: a table that is missing may be there under another name.
+    // This comes first, because a table that is missing may exist under another name.
     reader.no_other_keys(
         &root,
         &[
@@ -199,7 +201,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let local = local.unwrap_or_else(|| networks_around(subnets.as_deref().unwrap_or_default()));
     let remote_shell = read_shell(reader, &site);
     let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
-    // Several gateways of one host may have their configurations in one directory.
+    // Several gateways of one host may have their configurations in the same directory.
     let audit = reader.string(&site, "audit", |text| Ok(text.to_owned()));
     let audit = audit.unwrap_or_else(|| format!("audit-{}.jsonl", name.as_deref().unwrap_or_default()));
     let audit = file.with_file_name(audit);
@@ -258,7 +260,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     }
     let transport = reader.string(&grid, "transport", transport);
     let proxy = read_proxy(reader, &grid, file);
-    // The last one is kept for QUIC.
+    // One lane fewer than the most, because the last one is kept for QUIC.
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64 - 1);
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
@@ -356,7 +358,7 @@ fn read_proxy<'a>(reader: &mut Reader<'a>, grid: &Table<'a>, file: &Path) -> Opt
     }
 }
 
-/// Where others dial: what is configured, or where this gateway listens, if that is one address.
+/// Where others dial: the configured address, or the one at which this gateway listens, if there is only one.
 fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(public) = reader.list(listen, "public", socket_address) {
         if wan.is_none() && !public.is_empty() {
@@ -371,7 +373,7 @@ fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<Sock
     wan.filter(|wan| !wan.ip().is_unspecified()).into_iter().collect()
 }
 
-/// Refuses what a member of a grid with a broker does not configure itself.
+/// Refuses what a member of a grid with a broker may not configure itself.
 fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>) {
     if reader.string(grid, "key_file", |_| Ok(())).is_some() {
         reader.mistake_at(
@@ -404,7 +406,7 @@ fn read_tunnel<'a>(reader: &mut Reader<'a>, grid: &Table<'a>) -> Settings {
     Settings {
         resume: resume.unwrap_or(defaults.resume),
         lane_timeout,
-        // Three questions before a lane is given up.
+        // Three keepalives before a lane is given up.
         keepalive: lane_timeout / 3,
         duplicate_small: reader.boolean(grid, "duplicate_small").unwrap_or(false),
         ..defaults

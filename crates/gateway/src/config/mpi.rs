@@ -1,9 +1,9 @@
-//! How a site starts MPI programs, where `causeway run` leaves that to it: `[mpi]`.
+//! How a site starts MPI programs, if `causeway run` leaves that to it: `[mpi]`.
 
 use super::reader::{Reader, Table};
 use causeway_control::SiteMpi;
 
-/// Most bytes of each: they are words of a command line on the way to a node.
+/// Most bytes of each entry: they become words of a command line on the way to a node.
 const MAX_TEXT: usize = 4096;
 
 /// Reads the section, which may be missing.

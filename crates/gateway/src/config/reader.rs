@@ -13,7 +13,7 @@ pub(super) struct Reader<'a> {
     mistakes: Vec<(usize, String)>,
 }
 
-/// A table of the document: its path for messages, where it begins, what it holds.
+/// A table of the document: its path for messages, where it begins, and its contents.
 #[derive(Clone)]
 pub(super) struct Table<'a> {
     path: String,

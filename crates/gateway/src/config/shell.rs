@@ -6,23 +6,23 @@ use super::values::find_program;
 use causeway_control::spawned::REMOTE_SHELL;
 use std::path::PathBuf;
 
-/// Is replaced by the name of the site at which a job began.
+/// The placeholder for the name of the site at which a job began.
 const SITE: &str = "{site}";
 
 impl Config {
-    /// Words of the remote shell for jobs that began at a site. `{node}` stands in one of them.
+    /// Words of the remote shell for jobs that began at a site. One of them contains `{node}`.
     pub fn remote_shell_of(&self, site: &str) -> Vec<String> {
         let words = self.remote_shell.iter();
         words.map(|word| word.replace(SITE, site)).collect()
     }
 
-    /// Whether jobs of each site run under an account of that site's.
+    /// Whether jobs of each site run under an account for that site.
     pub fn has_accounts_of_sites(&self) -> bool {
         self.remote_shell.iter().any(|word| word.contains(SITE))
     }
 
-    /// Files that decide what a remote shell does: its program, and what that is given, such as a script, a
-    /// key or a configuration. Of jobs of `jobs = ["all"]` nobody knows the sites.
+    /// Files that decide what a remote shell does: its program, and the files that it is given, such as a
+    /// script, a key or a configuration. With `jobs = ["all"]`, the sites are not known in advance.
     pub(super) fn files_of_remote_shells(&self) -> Vec<PathBuf> {
         let program = self.remote_shell.first().and_then(|word| find_program(word));
         let sites = self.accept.jobs.iter().chain([&self.site]);

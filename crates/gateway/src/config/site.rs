@@ -8,7 +8,7 @@ use causeway_wire::{Cidr, TextError, grid};
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-/// The networks of this host that are not the site's own, the widest first, as many as a site may name.
+/// The networks of this host that are not the site's own, the widest first, and no more than a site may name.
 pub(super) fn networks_around(subnets: &[Cidr]) -> Vec<Cidr> {
     let is_own = |network: &Cidr| subnets.iter().any(|subnet| holds(subnet, network));
     let mut networks = networks_of_this_host();
@@ -18,7 +18,7 @@ pub(super) fn networks_around(subnets: &[Cidr]) -> Vec<Cidr> {
     networks
 }
 
-/// A range for each of the subnets, of its size, and apart from all of them.
+/// A virtual range for each of the subnets, of the same size, and disjoint from all of them.
 pub(super) fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<Cidr> {
     let parse = |text: &str| text.parse::<Cidr>().map_err(TextError::of);
     let ranges = reader.list(site, "virtual_subnets", parse).unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnet
     ranges
 }
 
-/// More would not fit into what gateways tell each other of their sites; see
+/// Most nodes: more would not fit into what gateways tell each other about their sites; see
 /// [`causeway_tunnel::messages::MAX_MESSAGE`].
 const MAX_NODES: usize = 10_000;
 
@@ -81,7 +81,8 @@ pub(super) fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets:
         let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);
         reader.no_other_keys(&table, &["name", "address", "slots"]);
         if let (Some(name), Some(address)) = (name, address) {
-            // Both are inserted, so that each is known to later ones.
+            // Both are inserted, even if the first exists already, so that later nodes are compared with
+            // each.
             if !names.insert(name.clone()) | !addresses.insert(address) {
                 reader.mistake_at(&table, "name", &format!("{name} or {address} is listed twice"));
             }

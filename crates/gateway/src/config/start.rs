@@ -1,10 +1,10 @@
-//! How a job starts the gateways of sites where none runs: `[start]`.
+//! How a job starts the gateways of sites at which none runs: `[start]`.
 
 use super::reader::{Reader, Table};
 use causeway_wire::grid::is_site_name;
 use std::collections::BTreeMap;
 
-/// Reads the section, which may be missing: for each site a command, word by word.
+/// Reads the section, which may be missing: a command for each site, word by word.
 pub(super) fn read_start<'a>(reader: &mut Reader<'a>, root: &Table<'a>) -> BTreeMap<String, Vec<String>> {
     let Some(table) = reader.table(root, "start", false) else {
         return BTreeMap::new();

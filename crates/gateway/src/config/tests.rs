@@ -12,7 +12,7 @@ fn parse(text: &str) -> Result<Config, Mistakes> {
     Config::parse(text, &dir.path().join("gateway.toml"))
 }
 
-/// A site of the shortest file.
+/// A site with the shortest possible file.
 pub(crate) fn rennes() -> Config {
     parse(GOOD).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Values of a configuration: what each text means, and which are refused.
+//! Values of a configuration: what each text means, and which values are refused.
 
 use super::Transport;
 use causeway_control::private;
@@ -8,14 +8,15 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes a grid key has at least: 128 bits.
+/// Least length of a grid key: 128 bits.
 const KEY_BYTES: usize = 16;
 
-/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for
-/// ever.
+/// Shortest and longest `resume` and `lane_timeout`: a lane is not dead because a scheduler hesitated, and a
+/// week is as good as for ever.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
 
-/// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
+/// Rates that a reservation may have: TCP cannot pace below some packets a second, and no lane is faster than
+/// the largest.
 const RATES: RangeInclusive<f64> = 100e3..=1e12;
 
 pub(super) fn duration(text: &str) -> Result<Duration, TextError> {
@@ -43,7 +44,7 @@ pub(super) fn bits_per_second(text: &str) -> Result<u64, TextError> {
         Some(number * factor)
     });
     match parsed {
-        // Fits: at most 1e12.
+        // The rate fits: it is at most 1e12.
         Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
         Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s").into()),
         None => Err(format!("{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\"").into()),
@@ -78,8 +79,8 @@ pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, TextError> {
     Ok(address)
 }
 
-/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as
-/// good as any.
+/// The address of the transparent listener. Redirected connections keep their own addresses, so any address
+/// will do that nobody can dial.
 pub(super) fn redirected_address(text: &str) -> Result<SocketAddr, TextError> {
     let address = socket_address(text)?;
     if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
@@ -104,7 +105,7 @@ pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, TextError> {
     Ok(key)
 }
 
-/// The user and the password of a proxy, one line of a file that only this user may read.
+/// The user and the password for a proxy, from a file of one line that only this user may read.
 pub(super) fn read_credentials(file: &Path) -> Result<String, TextError> {
     let text = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
     match std::str::from_utf8(text.trim_ascii()) {
@@ -113,7 +114,7 @@ pub(super) fn read_credentials(file: &Path) -> Result<String, TextError> {
     }
 }
 
-/// Where a command lies, as a shell would find it; `None` if it does not.
+/// The path of a command, as a shell would find it; `None` if there is none.
 pub(super) fn find_program(command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command));

@@ -1,8 +1,8 @@
-//! How soon after each other workers have died, and what follows from it.
+//! How soon after each other workers have died, and what follows from that.
 
 use std::time::{Duration, Instant};
 
-/// This many deaths within [`WITHIN`] are taken to be caused by what the workers took up. A worker that
+/// This many deaths within [`WITHIN`] are assumed to be caused by what the workers took up. A worker that
 /// another process killed while it served did not die of that.
 const TOO_MANY: usize = 3;
 const WITHIN: Duration = Duration::from_secs(10);
@@ -10,16 +10,16 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// A worker that lived this long did not die of its start.
 const LONG: Duration = Duration::from_millis(100);
 
-/// This many short lives in a row cost no time.
+/// Up to this many short lives in a row cause no pause.
 const FREE: u32 = 3;
 
-/// How long the keeper waits after the next one; twice as long after each further one.
+/// How long the keeper waits after the next short life; twice as long after each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
-    /// Since the last clean start.
+    /// Times of the deaths since the last clean start.
     recent: Vec<Instant>,
     /// Short lives in a row.
     short_lives: u32,
@@ -27,7 +27,8 @@ pub(super) struct Deaths {
 }
 
 impl Deaths {
-    /// Notes the death of a worker that began at `began`; `was_killed`: by another process, while it served.
+    /// Notes the death of a worker that began at `began`. `was_killed`: another process killed it while it
+    /// served.
     pub(super) fn add(&mut self, began: Instant, now: Instant, was_killed: bool) {
         self.short_lives = match now.saturating_duration_since(began) < LONG {
             true => self.short_lives.saturating_add(1),
@@ -44,12 +45,12 @@ impl Deaths {
         }
     }
 
-    /// Whether the next worker is to take nothing up.
+    /// Whether the next worker must take nothing up.
     pub(super) fn are_too_many(&self) -> bool {
         self.too_many
     }
 
-    /// How long to wait before the next worker, if at all.
+    /// How long to wait before the next worker is made, if at all.
     pub(super) fn wait(&self) -> Option<Duration> {
         let doublings = self.short_lives.checked_sub(FREE + 1)?;
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);

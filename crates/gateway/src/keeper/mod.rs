@@ -2,8 +2,8 @@
 //! has been killed.
 //!
 //! Both share one table of descriptors (clone(2), CLONE_FILES), so that the death of a worker closes no
-//! listener: whoever connects meanwhile waits for the next worker. The keeper has one thread, opens no file
-//! and reads nothing from outside. It is as small as it can be because its own death is the gateway's.
+//! listener: connections that arrive meanwhile wait for the next worker. The keeper has one thread, opens no
+//! file and reads nothing from outside. It is as small as possible, because if it dies, so does the gateway.
 
 mod deaths;
 mod worker;
@@ -36,14 +36,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// After what time the keeper repeats what the worker had no room for.
+/// After this time, the keeper repeats a message for which the worker had no room.
 const TELL_AGAIN: Duration = Duration::from_millis(100);
 
-/// How long the keeper waits after it could make no worker.
+/// How long the keeper waits before it tries again to make a worker.
 const MAKE_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a start waits for listeners of a gateway that was killed just before: its worker ends a moment
-/// after its keeper.
+/// How long a start waits for the listeners of a gateway that was killed just before: the worker ends a
+/// moment after its keeper.
 const LISTEN_WITHIN: Duration = Duration::from_millis(500);
 const LISTEN_AGAIN: Duration = Duration::from_millis(10);
 
@@ -56,38 +56,37 @@ pub struct Keeper {
     /// Tells workers how processes have ended that earlier ones had started.
     orphans: (OwnedFd, File),
     signals: Signals,
-    /// What workers write down for the next: see `book`.
+    /// The files in which workers write down what the next one needs: see `book`.
     files: [OwnedFd; 3],
-    /// Descriptors that are not the workers'.
+    /// Descriptors that do not belong to the workers.
     own: Vec<RawFd>,
     foreign: Vec<RawFd>,
     ends: Ends,
     deaths: Deaths,
-    /// The next worker goes on with what another program has handed over.
+    /// Whether the next worker goes on with what another program has handed over.
     is_handed_over: bool,
     stayed: Option<String>,
 }
 
-/// What has become of a worker.
+/// What has happened to a worker.
 enum Outcome {
-    /// It has ended as it was told; the gateway's status.
+    /// The worker has ended as it was told; this is the gateway's status.
     Ended(u8),
     Died(Ended),
 }
 
 impl Keeper {
-    /// Listens as configured, or takes over the listeners of the state with this descriptor. Nothing is
-    /// answered before [`Keeper::keep`]. The process must have one thread.
+    /// Listens as configured, or takes over the listeners from the state in this descriptor. Nothing is
+    /// answered before [`Keeper::keep`]. The process must have only one thread.
     ///
     /// # Errors
-    /// [`GatewayError`] names the address that cannot be listened on, or says why the state cannot be taken
-    /// up.
+    /// [`GatewayError`] names the address at which it cannot listen, or says why the state cannot be used.
     pub fn begin(config: Config, state: Option<RawFd>) -> Result<Keeper, GatewayError> {
-        // The table is the workers', too: with a lower limit than theirs the keeper could open nothing beside
-        // their streams.
+        // The workers use the same table of descriptors: with a lower limit than theirs, the keeper could
+        // open nothing beside their streams.
         process::raise_file_limit();
         let mut foreign = process::open_descriptors().map_err(GatewayError::Keeper)?;
-        // What this program has opened itself is no reason to leave anything open.
+        // Descriptors that this program has opened itself close on exec, and need not be kept open.
         foreign.retain(|number| !process::closes_on_exec(*number));
         let kept = match state {
             Some(number) => handover::read(number, &config)?,
@@ -100,7 +99,8 @@ impl Keeper {
             Some(_) => Listeners::inherit(&kept.listeners, &config)?,
             None => listen(&config)?,
         };
-        // Before the memory: it blocks a signal that would end this process where that may not grow.
+        // The signals come before the memory, because this blocks a signal that would end the process if the
+        // memory may not grow.
         let signals = Signals::take().map_err(GatewayError::Keeper)?;
         let memory = Arc::new(Memory::new().map_err(GatewayError::Memory)?);
         let orphans = orphans().map_err(GatewayError::Keeper)?;
@@ -129,10 +129,11 @@ impl Keeper {
         })
     }
 
-    /// Makes workers serve until one is told to stop by SIGINT, SIGTERM or SIGHUP; the gateway's status.
+    /// Makes workers serve until one is told to stop by SIGINT, SIGTERM or SIGHUP; returns the gateway's
+    /// status.
     ///
     /// # Errors
-    /// [`GatewayError::Keeper`] when no worker can be made, or the first one is killed before it serves.
+    /// [`GatewayError::Keeper`] if no worker can be made, or if the first one is killed before it serves.
     pub fn keep(mut self) -> Result<u8, GatewayError> {
         let mut before = self.is_handed_over.then_some(Before::HandedOver);
         let status = loop {
@@ -146,7 +147,7 @@ impl Keeper {
                 }
                 Err(error) if self.is_first() => return Err(GatewayError::Keeper(error)),
                 Err(error) => {
-                    // Too many processes of this user, or too little memory, for now.
+                    // At present, this user has too many processes, or there is too little memory.
                     Lines::say_at_once(format_args!(
                         "causeway gateway {}: make a worker: {error}; it tries again in {MAKE_AGAIN:?}",
                         self.config.site
@@ -189,7 +190,7 @@ impl Keeper {
                 break 0;
             }
         };
-        // Its file outlives the process otherwise; the next start would have to guess.
+        // Otherwise the socket's file would outlive the process, and the next start would have to guess.
         let _ = private::remove_socket(&self.config.control);
         Ok(status)
     }
@@ -199,7 +200,7 @@ impl Keeper {
         self.ends.count == 0 && !self.is_handed_over
     }
 
-    /// Notes a death. What the worker had open is the next one's to take up, or to close.
+    /// Notes a death. The next worker takes up or closes what this one had open.
     fn record_death(&mut self, ended: Ended, began: Instant) -> Left {
         let (streams, jobs) = self.memory.counts();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -211,7 +212,7 @@ impl Keeper {
         self.is_handed_over = false;
         let begins_clean = self.deaths.are_too_many();
         if begins_clean {
-            // What it had open ends with it.
+            // What the worker had open ends with it.
             process::close_all_but(&self.own);
         }
         Left {
@@ -222,8 +223,8 @@ impl Keeper {
         }
     }
 
-    /// Waits for the end of a worker. Signals that are the gateway's go to it; what it and those before it
-    /// have started is collected.
+    /// Waits for the end of a worker. Signals for the gateway are passed on to it; processes that it and
+    /// earlier workers have started are collected.
     fn attend(&mut self, worker: Pid) -> io::Result<Outcome> {
         loop {
             if let Some(ended) = process::ended_child(Some(worker))? {
@@ -237,14 +238,14 @@ impl Keeper {
             self.await_signal((!all_told).then_some(TELL_AGAIN))?;
             while let Some(signal) = self.signals.next() {
                 if signal != Signal::SIGCHLD {
-                    // One that has just ended is handled next.
+                    // If the worker has just ended, that is handled next.
                     let _ = kill(worker, signal);
                 }
             }
         }
     }
 
-    /// Collects children other than the worker; false while it has no room to hear of them.
+    /// Collects children other than the worker; false while the worker has no room to be told about them.
     fn tell_of_orphans(&self, worker: Pid) -> io::Result<bool> {
         while let Some(ended) = process::ended_child(None)? {
             if ended.process == worker {
@@ -270,7 +271,7 @@ impl Keeper {
         }
     }
 
-    /// Waits before the next worker is made; returns whether the gateway is told to stop meanwhile.
+    /// Waits before the next worker is made; returns whether the gateway was told to stop meanwhile.
     fn is_told_to_stop_within(&mut self, wait: Duration) -> io::Result<bool> {
         let until = Instant::now() + wait;
         loop {
@@ -288,7 +289,7 @@ impl Keeper {
     }
 
     /// Executes another program in this process's place. If that fails, the next worker goes on from the
-    /// state that was the program's.
+    /// state that was meant for the program.
     fn hand_over(&mut self, program: &Path, config: &Path, state: RawFd) {
         let failed = match self.execute(program, config, state) {
             Err(error) => error,
@@ -297,7 +298,7 @@ impl Keeper {
         self.stayed = Some(format!("execute {}: {failed}", program.display()));
         process::close(state);
         self.is_handed_over = true;
-        // As exec(3) would have.
+        // As exec(3) would have done.
         let open = process::open_descriptors().unwrap_or_default();
         let closing = open.into_iter().filter(|number| process::closes_on_exec(*number));
         closing
@@ -326,8 +327,8 @@ impl Keeper {
     }
 }
 
-/// Whether this system has no processes that share descriptors but no memory, as qemu's emulation of a user's
-/// programs has none.
+/// Whether this system cannot have processes that share descriptors but no memory, as qemu's user-mode
+/// emulation cannot.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -346,14 +347,14 @@ fn listen(config: &Config) -> Result<Listeners, GatewayError> {
     }
 }
 
-/// The files of what workers write down, from the program before this one.
+/// The files in which workers write things down, from the previous program.
 fn inherited_files(numbers: [RawFd; 3]) -> Result<[OwnedFd; 3], InheritError> {
     let [first, second, third] = numbers.map(descriptor);
     Ok([first?, second?, third?])
 }
 
 fn orphans() -> io::Result<(OwnedFd, File)> {
-    // Where that is refused, as under some emulators, how they end is not known.
+    // If that is refused, as under some emulators, nobody learns how they end.
     let _ = process::take_in_orphans();
     let (reader, writer) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
     Ok((reader, writer.into()))

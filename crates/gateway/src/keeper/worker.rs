@@ -1,4 +1,4 @@
-//! A worker's life, from the moment when it is made.
+//! A worker's life, from the moment at which it is made.
 
 use super::Keeper;
 use crate::gateway::Gateway;
@@ -13,14 +13,15 @@ use std::process::exit;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a failed start waits for a reader of its reason.
+/// How long a failed start waits until somebody reads its reason.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves in the process that has just been made, and ends it.
 pub(super) fn work(keeper: Keeper, before: Option<Before>) -> ! {
-    // Its descriptors are the keeper's, too: nothing of it is dropped here, or they would be closed.
+    // The descriptors in `keeper` are the keeper's, too: nothing in it is dropped here, because that would
+    // close them.
     let mut keeper = ManuallyDrop::new(keeper);
-    // The keeper may have gone already.
+    // The keeper may be gone already.
     let follows = process::stop_with_parent(keeper.process);
     if follows.is_err() || nix::unistd::getppid() != keeper.process {
         exit(1);
@@ -66,7 +67,7 @@ fn serve(keeper: &mut Keeper, before: Option<Before>) -> Result<(), crate::Gatew
     gateway.run()
 }
 
-/// Serves in this process, where no worker can be made: its death is the gateway's.
+/// Serves in this process if no worker can be made: when it dies, so does the gateway.
 ///
 /// # Errors
 /// Those of [`Gateway::listening`] and [`Gateway::run`].
@@ -78,7 +79,7 @@ pub(super) fn serve_alone(keeper: Keeper, why: &io::Error) -> Result<(), crate::
     gateway.run()
 }
 
-/// A thread that has panicked leaves the others with half of something: all end.
+/// Makes a panic end the process: a thread that has panicked leaves the others with something half done.
 fn end_by_panic(site: &str, panic: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -99,7 +100,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 
-    /// Makes this test's own program run it once more, as the one that panics.
+    /// Makes this test's own program run the test once more, as the process that panics.
     const PANICS: &str = "CAUSEWAY_TEST_PANICS";
 
     #[test]

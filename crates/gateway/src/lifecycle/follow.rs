@@ -1,4 +1,5 @@
-//! What a worker does after one was killed: it goes on with what `takeup` has found, or begins anew.
+//! What a worker does after an earlier one was killed: it goes on with what `takeup` has found, or begins
+//! anew.
 
 use crate::base::Base;
 use crate::commands::KeptCommands;
@@ -13,7 +14,8 @@ use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
 use std::collections::HashMap;
 
-/// Reports what has ended with the worker before this one, and looks after the processes that it had started.
+/// Reports what has ended together with the previous worker, and looks after the processes that it had
+/// started.
 pub(crate) fn follow(flow: &mut Flow<'_>, left: &Left, starters: Vec<KeptStarter>) {
     let Left {
         end,

@@ -1,4 +1,5 @@
-//! How a gateway ends: in order, by going on as another program, or killed, after which a new worker follows.
+//! How a gateway ends: in order, by continuing as another program, or by being killed, after which a new
+//! worker follows.
 
 use crate::sys::signals::Signals;
 use handover::Successor;
@@ -12,14 +13,14 @@ pub(crate) mod shutdown;
 mod state;
 pub(crate) mod takeup;
 
-/// What ends this gateway, or goes on with it.
+/// What ends this gateway or makes it continue as another program.
 pub(crate) struct Lifecycle {
     signals: Signals,
-    /// Programs that had this gateway before.
+    /// How many programs had this gateway before.
     handed_over: u64,
-    /// Who asks to have it next.
+    /// The program that asks to take over and is being checked.
     vetting: Option<Vetting>,
-    /// Who is to have it next.
+    /// The program that takes over next.
     successor: Option<Successor>,
 }
 
@@ -48,7 +49,7 @@ impl Lifecycle {
         self.signals.next()
     }
 
-    /// Takes the program that is to have this gateway now, if one is.
+    /// Takes the program that is to get this gateway now, if there is one.
     pub(crate) fn take_successor(&mut self) -> Option<Successor> {
         self.successor.take()
     }

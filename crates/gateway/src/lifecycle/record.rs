@@ -7,10 +7,10 @@ use nix::sys::signal::{Signal, raise};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// A worker younger than this has had no memory since its start.
+/// If a worker younger than this gets no memory, there was none at its start, either.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Writes down what has changed, once a turn, and closes what nobody looks for any more.
+/// Writes down what has changed, once in each turn, and then closes what nobody looks for any more.
 pub(crate) fn write_down(flow: &mut Flow<'_>) {
     if let Some(mut book) = flow.driver.book.take() {
         let numbers = Numbers {
@@ -36,8 +36,8 @@ pub(crate) fn write_down(flow: &mut Flow<'_>) {
 }
 
 /// Ends a worker that can no longer write down what it does: nothing of this turn has left it, so the next
-/// one goes on from what was written last. One that has just begun goes on, and writes nothing down: the next
-/// one would find no more memory.
+/// one goes on from what was written last. A worker that has just begun goes on without writing anything
+/// down, because the next one would not find more memory.
 fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
     let age = flow.driver.now.saturating_duration_since(flow.driver.began);
     if error.kind() == ErrorKind::OutOfMemory && age > FRESH {
@@ -56,8 +56,8 @@ fn without_memory(flow: &mut Flow<'_>, book: Book, error: &std::io::Error) {
     ));
 }
 
-/// The same before another program goes on: also what is only worth it if nothing is lost in between. False
-/// if nothing can be written down.
+/// The same before another program continues: also writes what is worth writing only if nothing is lost in
+/// between. False if nothing can be written.
 pub(crate) fn write_all_down(flow: &mut Flow<'_>) -> bool {
     if let Some(mut book) = flow.driver.book.take() {
         flow.traversal.write_down(&mut book);

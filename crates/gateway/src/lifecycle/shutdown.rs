@@ -1,6 +1,6 @@
-//! Stops in order: every far gateway is told, so that it ends the streams, starters and jobs it shares with
-//! this one at once. From a lane that merely closed it could only conclude that the network is down, and
-//! would wait for `resume`.
+//! Stops in order: every far gateway is told, so that it at once ends the streams, starters and jobs that it
+//! shares with this one. From a lane that was merely closed, it could only conclude that the network is down,
+//! and it would wait for `resume`.
 
 use crate::flow::Flow;
 use mio::Events;
@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// How long stopping may take: what waits unsent is some 100 kB a lane, and a second signal does not hasten
-/// it.
+/// How long stopping may take: some 100 kB for each lane wait unsent, and a second signal does not make it
+/// faster.
 const MAX_DURATION: Duration = Duration::from_secs(2);
 
 /// Ends this site's connections, tells the far gateways, and waits until each has closed its lanes, which
-/// says that it has read everything.
+/// means that it has read everything.
 pub(crate) fn shut_down(flow: &mut Flow<'_>) {
     let until = Instant::now() + MAX_DURATION;
     announce(flow);
@@ -38,7 +38,7 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
     }
 }
 
-/// Ends what this site has, and tells the far gateways.
+/// Ends everything that this site has, and tells the far gateways.
 fn announce(flow: &mut Flow<'_>) {
     let (site, mut base) = flow.site_and_base();
     let legs = site.legs().keys();

@@ -1,7 +1,7 @@
 //! A gateway's state on its way to the next worker: put together by `takeup`, acted on by `follow`.
 //!
-//! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes,
-//! scrapes.
+//! Lanes are not in it, because the tunnels get new ones. Neither is what its owner tries again by itself:
+//! handshakes, scrapes.
 
 use crate::commands::command::KeptCommand;
 use crate::commands::starter::KeptStarter;
@@ -16,12 +16,12 @@ use causeway_control::SiteInfo;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::collections::BTreeMap;
 
-/// No gateway has keys beyond this: no process may have so many files.
+/// Largest key of a gateway: no process may have that many files.
 const MAX_KEYS: usize = 1 << 24;
 
-/// A gateway's state, as the worker before has left it.
+/// A gateway's state, as the previous worker left it.
 pub(crate) struct State {
-    /// Programs that had this gateway before this one.
+    /// How many programs had this gateway before this one.
     pub(crate) handed_over: u64,
     pub(crate) generations: u64,
     pub(crate) streams_opened: u64,
@@ -30,16 +30,16 @@ pub(crate) struct State {
     pub(crate) refused: BTreeMap<String, u64>,
     /// Bytes carried for other sites.
     pub(crate) carried_bytes: u64,
-    /// Ranges by which the grid knows this site, where these are not its real ones.
+    /// Ranges by which the grid knows this site, if these are not its real ones.
     pub(crate) virtual_subnets: Vec<String>,
-    /// What the other sites said of themselves.
+    /// What the other sites said about themselves.
     pub(crate) others: Vec<SiteInfo>,
-    /// What sites said that the broker has not recorded of them yet.
+    /// What sites said about themselves that the broker has not recorded yet.
     pub(crate) unrecorded: Vec<SiteInfo>,
     pub(crate) peers: Vec<KeptPeer>,
     pub(crate) jobs: Vec<KeptJob>,
     pub(crate) starters: Vec<KeptStarter>,
-    // The following with the keys that others know them by.
+    // The following have the keys by which others know them.
     pub(crate) pairs: Vec<(usize, KeptPair)>,
     pub(crate) legs: Vec<(usize, KeptLeg)>,
     pub(crate) intakes: Vec<KeptIntake>,
@@ -48,7 +48,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Whether every key leads somewhere, and what is acted on is harmless.
+    /// Whether every key refers to something, and nothing that will be acted on does harm.
     pub(crate) fn check(&self) -> Result<(), StateError> {
         if self.peers.iter().any(|peer| peer.lanes > MAX_LANES) {
             return Err(StateError::Contradiction("a peer has too many lanes"));
@@ -60,7 +60,7 @@ impl State {
         if keys.any(|key| *key > MAX_KEYS) {
             return Err(StateError::Contradiction("a key is too large"));
         }
-        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+        // kill(2) takes 0 and negative numbers for many processes at once, and 1 is nobody's child.
         if self.starters.iter().any(|starter| starter.process <= 1) {
             return Err(StateError::Contradiction("a starter is no child"));
         }

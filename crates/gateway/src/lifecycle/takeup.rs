@@ -1,9 +1,10 @@
 //! Goes on where the worker before this one was killed, or has handed this gateway over: from what it had
-//! written down (`book`), and from what the kernel says of the sockets that both have.
+//! written down (`book`), and from what the kernel reports about the sockets that both have.
 //!
-//! Lanes and handshakes are not taken up, nor, after a kill, what is carried for other sites: they are
-//! connections between gateways, which make up for their loss. All descriptors that belong to nothing taken
-//! up are closed, except connections of shims from which nothing was read: they are as good as new.
+//! Lanes and handshakes are not taken up; nor, after a kill, are the connections carried for other sites. All
+//! of these are connections between gateways, which recover from their loss. All descriptors that belong to
+//! nothing taken up are closed, except connections of shims from which nothing was read: they are as good as
+//! new.
 
 use crate::book::{Numbers, Records, kind};
 use crate::commands;
@@ -26,16 +27,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// A gateway that goes on.
+/// A gateway that can go on.
 pub(crate) struct TakenUp {
     pub(crate) state: State,
-    /// The number under which the tunnel of each pair is written down.
+    /// The number under which each pair's tunnel is written down.
     pub(crate) owners: HashMap<usize, u64>,
 }
 
-/// Reads what can go on. `inherited` are the descriptors that the worker before this one may have had; those
-/// that are not needed are closed. `was_killed`: it may have been in the middle of something. `None` if that
-/// one had written nothing down.
+/// Reads what can go on. `inherited` are the descriptors that the previous worker may have had; those that
+/// are not needed are closed. `was_killed`: it may have been in the middle of something. `None` if it had
+/// written nothing down.
 ///
 /// # Errors
 /// What was written down contradicts itself, or is of another version.
@@ -70,7 +71,7 @@ pub(crate) fn take_up(
         legs,
         intakes: Vec::new(),
         commands: kept_commands.commands,
-        // Those of a hand-over that came to nothing are out of date.
+        // The splices of an abandoned hand-over are out of date.
         splices: match was_killed {
             true => Vec::new(),
             false => traversal::written::follow(records)?,
@@ -94,13 +95,13 @@ fn numbers(records: &Records) -> Result<Option<Numbers>, StateError> {
     Ok(Some(postcard::from_bytes(rest)?))
 }
 
-/// Reads what was counted of refusals, in a hand-over.
+/// Reads the counts of refusals, in a hand-over.
 fn refused(records: &Records) -> Result<BTreeMap<String, u64>, StateError> {
     let refused = records.get(&Key::new(kind::REFUSED, 0, 0));
     Ok(refused.map_or(Ok(BTreeMap::new()), |refused| postcard::from_bytes(refused))?)
 }
 
-/// Streams that go on, at both of their ends in this gateway.
+/// Streams that go on, both of whose ends are in this gateway.
 struct Streams {
     legs: Vec<(usize, KeptLeg)>,
     pairs: Vec<(usize, KeptPair)>,
@@ -137,8 +138,8 @@ fn streams(
     })
 }
 
-/// Closes the descriptors that nobody needs, and readies the others to be taken. Returns the connections of
-/// shims that are as good as new.
+/// Closes the descriptors that nobody needs, and prepares the others to be taken. Returns the connections of
+/// shims from which nothing was read.
 fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptIntake> {
     let legs = state.legs.iter().map(|(_, leg)| leg.descriptor);
     let commands = state.commands.iter().map(|(_, command)| command.descriptor);
@@ -147,7 +148,7 @@ fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptInta
     let mut intakes = Vec::new();
     for number in inherited {
         if needed.contains(number) {
-            // This marks that nobody has taken it yet.
+            // Not closing on exec marks a descriptor that nobody has taken yet.
             let _ = process::set_closes_on_exec(*number, false);
         } else if let Some(intake) = as_intake(config, *number) {
             let _ = process::set_closes_on_exec(*number, false);
@@ -159,7 +160,7 @@ fn sort_out(config: &Config, state: &State, inherited: &[RawFd]) -> Vec<KeptInta
     intakes
 }
 
-/// A connection that a shim has made, and that nothing was read from.
+/// A connection that a shim has made and from which nothing was read.
 fn as_intake(config: &Config, number: RawFd) -> Option<KeptIntake> {
     let socket = process::borrow(number)?;
     let address = |name: nix::Result<SockaddrStorage>| {
@@ -236,7 +237,7 @@ mod tests {
         let held = tempfile::tempfile().unwrap();
         let mut digest = Sha256::new();
         for (key, value) in records(&held) {
-            // What differs from run to run: a descriptor and its inode.
+            // What differs from run to run is a descriptor and its inode.
             let value = if key.kind == kind::COMMAND {
                 &value[..0]
             } else {

@@ -1,4 +1,4 @@
-//! How workers have ended that were not told to.
+//! How workers have ended that had not been told to.
 
 use crate::sys::process::Ended;
 use nix::unistd::Pid;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The end of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
-    /// When it was, in seconds since 1970.
+    /// When it happened, in seconds since 1970.
     pub(crate) at: u64,
     process: i32,
     code: i32,
@@ -34,7 +34,7 @@ impl End {
     }
 }
 
-/// All of a gateway's, over hand-overs too.
+/// All ends of a gateway's workers, across hand-overs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ends {
     pub(crate) count: u64,

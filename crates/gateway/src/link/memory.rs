@@ -1,4 +1,4 @@
-//! What lies in the memory that a keeper shares with its workers.
+//! The contents of the memory that a keeper shares with its workers.
 
 use causeway_memory::SharedMemory;
 use std::ffi::{CString, OsString};
@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Numbers, by their places.
+/// Numbers, by their positions.
 const SERVING: usize = 0;
 const ENDING: usize = 1;
 const STREAMS: usize = 2;
@@ -17,7 +17,7 @@ const STATE: usize = 4;
 const PROGRAM_BYTES: usize = 5;
 const CONFIG_BYTES: usize = 6;
 
-/// Paths have a page each.
+/// Each path has a page.
 const MOST_PATH_BYTES: usize = 4096;
 const PROGRAM: usize = 0;
 const CONFIG: usize = MOST_PATH_BYTES;
@@ -25,9 +25,9 @@ const CONFIG: usize = MOST_PATH_BYTES;
 /// The end that a worker has announced.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// None: whatever ends it, it was not told to.
+    /// None: whatever ends the worker, it was not told to end.
     Unannounced,
-    /// It was told to stop, or cannot start.
+    /// The worker was told to stop, or cannot start.
     Stops,
     /// Another program is to be executed, with this configuration, and goes on from the state in this
     /// descriptor.
@@ -38,7 +38,8 @@ pub(crate) enum Ending {
     },
 }
 
-/// The memory. A worker writes; the keeper reads once the worker has ended, and writes before it makes one.
+/// The memory. A worker writes to it; the keeper reads it once the worker has ended, and writes to it before
+/// making the next one.
 pub(crate) struct Memory(SharedMemory);
 
 impl Memory {
@@ -56,7 +57,7 @@ impl Memory {
         self.0.number(index).load(Ordering::Acquire)
     }
 
-    /// Makes it ready for the next worker.
+    /// Makes the memory ready for the next worker.
     pub(crate) fn begin(&self) {
         self.set(SERVING, 0);
         self.set(ENDING, 0);
@@ -105,7 +106,7 @@ impl Memory {
         true
     }
 
-    /// The end that the last worker has announced.
+    /// The end that the last worker announced.
     pub(crate) fn ending(&self) -> Ending {
         let path = |at, length| {
             let bytes = self.0.read(at, self.get(length) as usize);

@@ -2,8 +2,8 @@
 //!
 //! The keeper (`keeper`) is the process that a supervisor sees. The worker is its child and does the work.
 //! They share descriptors and some memory, so that the next worker finds what a killed one has left. The
-//! keeper tells a worker all it needs before it makes it; the worker tells the keeper by numbers in the
-//! memory.
+//! keeper prepares everything that a worker needs before making it; the worker reports to the keeper through
+//! numbers in the memory.
 
 pub(crate) mod ends;
 mod memory;
@@ -31,7 +31,7 @@ pub(crate) struct KeptListeners {
 }
 
 impl KeptListeners {
-    /// Lists all.
+    /// Lists the descriptors' numbers.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = RawFd> {
         let single = [self.wan, Some(self.control), self.metrics, self.transparent];
         self.lan.iter().copied().chain(single.into_iter().flatten())
@@ -41,10 +41,11 @@ impl KeptListeners {
 /// What another program that gets this gateway needs to know before it makes its first worker.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptKeeper {
-    /// The files of what workers write down.
+    /// The files in which workers write things down.
     pub(crate) files: [RawFd; 3],
     pub(crate) listeners: KeptListeners,
-    /// Descriptors that the gateway was started with and knows nothing of, such as the lock of flock(1).
+    /// Descriptors that the gateway was started with and that it knows nothing about, such as the lock of
+    /// flock(1).
     pub(crate) foreign: Vec<RawFd>,
     pub(crate) ends: Ends,
 }
@@ -55,16 +56,17 @@ pub(crate) struct Left {
     pub(crate) end: End,
     pub(crate) streams: u64,
     pub(crate) jobs: u64,
-    /// Workers have ended so soon one after the other that this one takes nothing up.
+    /// Whether workers have ended so soon after each other that this one takes nothing up.
     pub(crate) begins_clean: bool,
 }
 
-/// The worker before this one.
+/// The previous worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Before {
-    /// It has ended without being told to.
+    /// The worker has ended without being told to.
     Killed(Left),
-    /// It has ended so that another program goes on, or this one, where that one could not be executed.
+    /// The worker has ended so that another program could continue, or this one if the other could not be
+    /// executed.
     HandedOver,
 }
 
@@ -74,19 +76,19 @@ impl Before {
     }
 }
 
-/// A worker's side of its keeper.
+/// A worker's link to its keeper.
 pub(crate) struct KeeperLink {
     memory: Arc<Memory>,
     pub(crate) orphans: Orphans,
     /// The keeper's process.
     pub(crate) process: u32,
-    /// The keeper's own.
+    /// What the keeper itself has.
     kept: KeptKeeper,
-    /// Taken by the gateway once it can act on it.
+    /// The previous worker, which the gateway takes from here once it can act on it.
     pub(crate) before: Option<Before>,
-    /// Descriptors that the worker before this one may have had.
+    /// Descriptors that the previous worker may have had.
     pub(crate) inherited: Vec<RawFd>,
-    /// Why the program that was to have this gateway could not be executed.
+    /// Why the program that was to get this gateway could not be executed.
     pub(crate) stayed: Option<String>,
 }
 
@@ -108,7 +110,7 @@ impl KeeperLink {
         &self.kept
     }
 
-    /// Opens the files of what workers write down.
+    /// Opens the files in which workers write things down.
     ///
     /// # Errors
     /// Those of dup(2).
@@ -117,12 +119,13 @@ impl KeeperLink {
         Ok([first?, second?, third?])
     }
 
-    /// Notes that this worker serves: its end is not that of a gateway which cannot be started.
+    /// Notes that this worker serves: if it ends now, the gateway does not count as one that cannot be
+    /// started.
     pub(crate) fn serves(&self) {
         self.memory.set_serving(true);
     }
 
-    /// Records how much ends with this worker if it ends now.
+    /// Records how much would end with this worker if it ended now.
     pub(crate) fn count(&self, streams: usize, jobs: usize) {
         self.memory.count(streams as u64, jobs as u64);
     }
@@ -142,8 +145,8 @@ impl KeeperLink {
         self.kept.listeners.numbers().for_each(process::close);
     }
 
-    /// Announces that this worker ends so that the keeper executes another program, which finds in a file
-    /// what its keeper needs. False if the paths are too long.
+    /// Announces that this worker ends so that the keeper can execute another program, which finds in a file
+    /// what its own keeper needs. False if the paths are too long.
     pub(crate) fn announce_hand_over(&self, program: &Path, config: &Path, keeper: BorrowedFd<'_>) -> bool {
         self.memory.ask_for_hand_over(program, config, keeper)
     }

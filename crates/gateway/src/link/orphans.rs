@@ -1,5 +1,5 @@
-//! Processes that an earlier worker has started: their parent is the keeper, which tells the worker of their
-//! ends.
+//! Processes that an earlier worker has started: the keeper is their parent, and reports their ends to the
+//! worker.
 
 use crate::sys::process::Ended;
 use mio::unix::SourceFd;
@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// One end: process, code and status, each in the machine's order. A pipe takes it whole or not at all.
+/// One end: process, code and status, each in the machine's byte order. A pipe takes it whole or not at all.
 const RECORD_BYTES: usize = 12;
 
-/// The keeper's part: says that a child has ended. It must still be one, so that its number is nobody else's
-/// when the worker hears of it.
+/// The keeper's part: reports that a child has ended. It must not have been collected yet, so that its number
+/// belongs to nobody else when the worker reads this.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] while the worker does not read.
@@ -36,7 +36,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    /// Hears of ends through this end of a pipe, which does not block.
+    /// Reads reports of ended processes from this end of a pipe, which does not block.
     pub(crate) fn new(pipe: OwnedFd) -> Orphans {
         Orphans {
             pipe: Some(pipe.into()),
@@ -44,10 +44,10 @@ impl Orphans {
         }
     }
 
-    /// Makes the loop hear of ends under this token.
+    /// Makes such reports wake the loop under this token.
     ///
     /// # Errors
-    /// Those of registering.
+    /// Those of registering the pipe.
     pub(crate) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
         let Some(pipe) = &self.pipe else {
             return Ok(());
@@ -55,7 +55,7 @@ impl Orphans {
         registry.register(&mut SourceFd(&pipe.as_raw_fd()), token, Interest::READABLE)
     }
 
-    /// How a process has ended that the keeper collects, if it has.
+    /// How a process has ended that the keeper collects, if it has ended.
     pub(crate) fn end_of(&mut self, process: Pid) -> Option<Ended> {
         self.read();
         self.ended.remove(&process)
@@ -81,7 +81,7 @@ impl Orphans {
         }
     }
 
-    /// Forgets the ends of processes that nobody asks for, such as what those started in turn.
+    /// Forgets the ends of processes that nobody asks for, such as children of those that were started.
     pub(crate) fn keep_only(&mut self, mut asked_for: impl FnMut(Pid) -> bool) {
         self.read();
         self.ended.retain(|process, _| asked_for(*process));

@@ -1,4 +1,4 @@
-//! Settles by which addresses the grid knows this site, and tells the other sites.
+//! Settles by which addresses the grid knows this site, and tells the other sites about it.
 
 use crate::driver::Driver;
 use crate::keys::PairKey;
@@ -11,8 +11,8 @@ use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// Sends the first messages on a new tunnel: what is accepted, and who we are. Which jobs run is told
-    /// once the other has told what it accepts.
+    /// Sends the first messages on a new tunnel: what is accepted, and who we are. The running jobs are
+    /// announced once the other side has said what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
         if let Some(site) = tunnels.pairs().get(pair).map(|pair| pair.site().to_owned()) {
             let acceptance = acceptance(&driver.config, &site);
@@ -29,13 +29,13 @@ impl Membership {
         self.greet_with_records(driver, tunnels, pair);
     }
 
-    /// Whether others are to hear of this site only when the broker has said by which addresses the grid
+    /// Whether other sites are told about this one only once the broker has said by which addresses the grid
     /// knows it.
     pub(crate) fn awaits_addresses(&self, driver: &Driver) -> bool {
         self.session.is_some() && driver.config.overlap_ok && !self.directory.own_site().is_virtual()
     }
 
-    /// Takes the addresses that the broker gives, unless jobs run that know others.
+    /// Takes the addresses that the broker gives, unless jobs are running that know others.
     pub(crate) fn adopt_addresses(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         let own = self.directory.own_site();
         let in_use = if own.is_virtual() {
@@ -51,7 +51,7 @@ impl Membership {
         }
         let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
         if !in_use.is_empty() && self.jobs.len() > 0 {
-            // A broker from an old backup may have given them to nobody.
+            // A broker that was restored from an old backup may not know that it gave them.
             grid.ask_for(&in_use);
             return driver.say(format_args!(
                 "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
@@ -78,7 +78,7 @@ impl Membership {
         }
     }
 
-    /// What the grid knows of this site: by which addresses, among others.
+    /// What the grid knows about this site, including its addresses in the grid.
     pub(super) fn on_own_member(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, member: &Member) {
         let given = virtual_subnets(&driver.config, member);
         let Some(grid) = &mut self.session else {

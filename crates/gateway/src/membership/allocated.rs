@@ -1,4 +1,4 @@
-//! Nodes that a job has at a site for itself, beside those that the site lists.
+//! Nodes at a site that are a job's own, beside those that the site lists.
 
 use crate::membership::directory::{Directory, Whereabouts};
 use causeway_control::name::means;
@@ -8,7 +8,7 @@ use causeway_wire::grid::is_node_name;
 use std::net::IpAddr;
 
 impl Directory {
-    /// The name of one of these nodes, which was given by name or address. Own nodes may be listed by their
+    /// The name of one of these nodes, given by name or address. Nodes of this site may be listed by their
     /// real addresses or by those that the grid knows.
     pub(crate) fn name_among(&self, nodes: &[NodeInfo], node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();

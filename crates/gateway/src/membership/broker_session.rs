@@ -1,8 +1,8 @@
-//! A gateway as a member of a grid: the broker tells it who the others are and where, and its certificate
-//! tells them who it is.
+//! A gateway as a member of a grid: the broker tells it who and where the others are, and its certificate
+//! proves to them who it is.
 //!
 //! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when
-//! there is something to learn. While the broker is away everything goes on with what is known.
+//! there is something to learn. While the broker is away, everything goes on with what is known.
 
 use crate::config::Config;
 use crate::error::GatewayError;
@@ -30,24 +30,24 @@ pub(crate) struct BrokerSession {
     pub(super) away: Option<String>,
     /// The address at which its broker sees it.
     pub(crate) observed: Option<SocketAddr>,
-    /// The own addresses that the broker could not dial, with its reasons.
+    /// This gateway's addresses that the broker could not dial, with its reasons.
     pub(super) unreached: Vec<(SocketAddr, String)>,
     pub(super) certified: Certified,
-    /// Where the broker was last found.
+    /// The broker's address when it last answered.
     pub(super) broker: Option<SocketAddr>,
     pub(super) clock_ahead_seconds: Option<i64>,
-    /// What the broker says of all sites.
+    /// What the broker reports about all sites.
     pub(super) members: Members,
-    /// What this gateway tells about itself.
+    /// What this gateway announces about itself.
     pub(super) record: Record,
-    /// The ranges by which the grid knows this site, as the broker said last; empty if these are the real
+    /// The ranges by which the grid knows this site, as the broker last said; empty if these are the real
     /// ones.
     pub(super) given: Vec<Cidr>,
     pub(super) brought: Brought,
 }
 
 impl BrokerSession {
-    /// Begins the session, and says what lanes are to show.
+    /// Begins the session, and returns what lanes must show.
     pub(crate) fn begin(
         config: &mut Config,
         directory: &Path,
@@ -72,11 +72,11 @@ impl BrokerSession {
                 config.site
             )));
         }
-        // Certificates say who speaks. The proof over a key only ties both hellos to the session.
+        // Certificates prove who speaks. The proof over a key only ties both hellos to the session.
         config.key = Sha256::digest(&membership.credentials.authority).to_vec();
         config.insecure = false;
         let waker = Waker::new(poll.registry(), Class::Broker.token(0))?;
-        // A loop that cannot be woken checks when it wakes by itself.
+        // If the loop cannot be woken, it checks when it next wakes by itself.
         let wake = Box::new(move || drop(waker.wake()));
         let credentials = membership.credentials.clone();
         let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
@@ -154,7 +154,7 @@ fn shown(broker: BrokerState) -> BrokerStatus {
     }
 }
 
-/// What this gateway tells about itself.
+/// What this gateway announces about itself.
 fn record(config: &Config) -> Result<Record, GatewayError> {
     let public = config.public.clone();
     Ok(Record {

@@ -1,7 +1,7 @@
-//! Whether what a site's gateway says of its site is what the broker has recorded of it. Pure.
+//! Whether what a site's gateway says about its site is what the broker has recorded about it. Pure.
 //!
-//! The broker compares records and takes the first; a gateway that says something else over a tunnel would be
-//! believed by those whom it tells, and by nobody else.
+//! The broker compares the records of sites, and the first one wins. If a gateway says something else over a
+//! tunnel, it would be believed only by those that it tells.
 
 use causeway_broker::api::{Node, Record, Subnet};
 use causeway_broker::holds;
@@ -10,20 +10,20 @@ use causeway_control::SiteInfo;
 use causeway_wire::TextError;
 use std::collections::HashMap;
 
-/// What becomes of what a site says of itself.
+/// The verdict on what a site says about itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claims {
-    /// It lies in the site's record.
+    /// The site's record contains the claims.
     Recorded,
-    /// The broker has not told of this part, in words. The site may have told the broker a moment ago; else
-    /// it never counts.
+    /// The broker has not reported this part; it is put into words. The site may have told the broker only a
+    /// moment ago; otherwise the claims never count.
     Unrecorded(String),
 }
 
-/// Judges what a site says of itself.
+/// Judges what a site says about itself.
 ///
 /// # Errors
-/// A claim of what is another's, or that contradicts the record.
+/// The site claims something that is another site's, or contradicts its record.
 pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Claims, TextError> {
     let said = info.site()?;
     let Some(known) = members.site(site) else {
@@ -69,7 +69,7 @@ pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Cl
     Ok(beyond(&record, &known.record).map_or(Claims::Recorded, Claims::Unrecorded))
 }
 
-/// What of a record is not in another one of the same site.
+/// The part of a record that another record of the same site does not contain.
 fn beyond(said: &Record, recorded: &Record) -> Option<String> {
     let is_in = |range: &Subnet| recorded.subnets.iter().any(|known| holds(&known.0, &range.0));
     if let Some(range) = said.subnets.iter().find(|range| !is_in(range)) {

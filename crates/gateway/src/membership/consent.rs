@@ -10,7 +10,7 @@ use causeway_wire::Token;
 /// Why something is refused: its kind, by which refusals are counted, and the reason in words.
 pub(crate) type Refusal = (&'static str, String);
 
-/// Counts a refusal of what another site asked for, and writes it down.
+/// Counts a refusal of another site's request, and writes it to the audit.
 pub(crate) fn record_refusal(
     driver: &mut Driver,
     jobs: &Jobs,
@@ -29,7 +29,7 @@ pub(crate) fn record_refusal(
     refuse(driver, kind, entry, why);
 }
 
-/// Records a refusal with what is known of the asker.
+/// Records a refusal with what is known about the asker.
 pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEntry, why: String) {
     driver.log.refuse(kind, format_args!("site {}", entry.site), &why);
     entry.why = why;
@@ -46,7 +46,7 @@ pub(crate) fn why_not(config: &Config, job: &Job) -> Option<JobRefusal> {
     }
 }
 
-/// What this site accepts of another one.
+/// What this site accepts from another one.
 pub(crate) fn acceptance(config: &Config, site: &str) -> Acceptance {
     Acceptance {
         jobs: why_not_of(config, site, false),
@@ -56,13 +56,13 @@ pub(crate) fn acceptance(config: &Config, site: &str) -> Acceptance {
 
 fn why_not_of(config: &Config, site: &str, bare: bool) -> Option<JobRefusal> {
     let accept = &config.accept;
-    // `causeway probe` measures by a bare job: whoever may run jobs may measure.
+    // `causeway probe` measures with a bare job: whoever may run jobs may measure.
     match bare {
         _ if accept.takes_jobs_of(site) => {}
         true if accept.takes_connections_of(site) => {}
         true => return Some(JobRefusal::ConnectFrom),
         false => return Some(JobRefusal::Jobs),
     }
-    // Whoever is on the way could start what they like, or read and change what a user types.
+    // Whoever is on the path could start anything, or read and change what a user types.
     (config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
 }

@@ -1,4 +1,4 @@
-//! What this gateway knows of the grid: its own site, and the others as they announced themselves.
+//! What this gateway knows about the grid: its own site, and the others as they have announced themselves.
 
 use crate::config::Config;
 use crate::membership::index::{Index, is_on_loopback, loopback_of};
@@ -14,12 +14,12 @@ pub(crate) struct Directory {
     own: Known,
     /// The other sites, by name.
     others: BTreeMap<String, Known>,
-    /// All of them, the own one too.
+    /// All sites, including this one, by names and addresses.
     index: Index,
-    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
-    /// not.
+    /// What sites said about themselves that the broker has not recorded, by site, each with the unrecorded
+    /// part in words.
     pub(in crate::membership) unrecorded: HashMap<String, (SiteInfo, String)>,
-    /// Something may have changed since it was last written down.
+    /// Whether something may have changed since it was last written down.
     pub(in crate::membership) has_changed: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Whereabouts {
     Nowhere,
 }
 
-/// The own site, known by these virtual subnets where there are any.
+/// This site, known by these virtual subnets if there are any.
 fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
     let (subnets, real_subnets) = match virtual_subnets {
         [] => (&config.subnets[..], &[][..]),
@@ -79,7 +79,7 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
 }
 
 impl Directory {
-    /// Makes a directory whose own site is known by these ranges, where there are any.
+    /// Makes a directory in which this site is known by these ranges, if there are any.
     pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
         Directory::of(own(config, virtual_subnets))
     }
@@ -96,7 +96,7 @@ impl Directory {
         }
     }
 
-    /// The grid knows the own site by these ranges from now on.
+    /// From now on, the grid knows this site by these ranges.
     pub(in crate::membership) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
         self.has_changed = true;
         self.index.take(&self.own.info, &self.own.site);
@@ -104,7 +104,7 @@ impl Directory {
         self.index.put(&self.own.info, &self.own.site);
     }
 
-    /// Lists the ranges by which the grid knows this site, where these are not its real ones.
+    /// Lists the ranges by which the grid knows this site, if these are not its real ones.
     pub(crate) fn virtual_subnets(&self) -> Vec<String> {
         match self.own.info.real_subnets.as_slice() {
             [] => Vec::new(),
@@ -128,12 +128,12 @@ impl Directory {
         &self.own.info
     }
 
-    /// Tells the part of what a site said of itself that the broker has not recorded.
+    /// Says which part of a site's announcement the broker has not recorded.
     pub(crate) fn unrecorded(&self, site: &str) -> Option<&str> {
         self.unrecorded.get(site).map(|(_, what)| what.as_str())
     }
 
-    /// Lists what the other sites said of themselves.
+    /// Lists what the other sites have announced about themselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
         self.others.values().map(|known| &known.info)
     }
@@ -183,11 +183,11 @@ impl Directory {
         own.or_else(|| self.others.get(site))
     }
 
-    /// A node is started by its name, by the gateway of its site: no site may claim another's name or
-    /// address.
+    /// Refuses the nodes of a site if they have another site's names or addresses: processes are started on a
+    /// node by its name, through the gateway of its site.
     fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), TextError> {
-        // Sites with virtual addresses were made without thought of each other, their nodes' names too:
-        // addresses tell these apart.
+        // Sites with virtual addresses, and the names of their nodes, were made without regard to each other:
+        // addresses distinguish their nodes.
         let may_share = |other: &str| {
             let is_virtual = self.known(other).is_some_and(|known| known.site.is_virtual());
             is_virtual && !info.real_subnets.is_empty()
@@ -208,13 +208,14 @@ impl Directory {
         Ok(())
     }
 
-    /// Makes the map for the processes of a job at these sites and the own one.
+    /// Makes the map for the processes of a job at these sites and this one.
     pub(crate) fn map_of(&self, participants: &[String]) -> Grid {
         let others = participants.iter().filter_map(|site| self.others.get(site));
         map::of(others.chain([&self.own]).map(|known| &known.site))
     }
 
-    /// Tells where another site and this one each have a range that holds addresses of the other's.
+    /// Lists where another site's range contains addresses that are local to this one, or the other way
+    /// round.
     pub(in crate::membership) fn overlaps(&self, with: &str) -> Vec<String> {
         let other = self.others.get(with);
         other.map_or_else(Vec::new, |other| map::overlaps(&self.own.site, &other.site))
@@ -224,7 +225,7 @@ impl Directory {
         self.own.site.contains(address) || self.own.site.has_node(address)
     }
 
-    /// Finds the site an address belongs to.
+    /// Finds the site that an address belongs to.
     pub(crate) fn site_of(&self, address: IpAddr) -> Whereabouts {
         if self.is_own_address(address) {
             return Whereabouts::Here;
@@ -233,8 +234,8 @@ impl Directory {
         found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
-    /// Finds the site of a node given by name or address. The head node is no compute node, but its address
-    /// is known.
+    /// Finds the site of a node given by name or address. The head node is not a compute node, but its
+    /// address is known.
     pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);
@@ -255,12 +256,13 @@ impl Directory {
     }
 
     /// What the site's remote shell calls a listed node of this site that was given by name or address. The
-    /// name becomes an argument of that shell: none is made of anybody else's words.
+    /// name becomes an argument of that shell, so it is never made from a text that somebody else chose.
     pub(crate) fn listed_name(&self, node: &str) -> Option<String> {
         self.name_among(&self.own.info.nodes, node)
     }
 
-    /// What this site's own users reach by the remote shell beside its listed nodes: any of its addresses.
+    /// The name of what this site's own users reach by the remote shell beside its listed nodes: any of its
+    /// addresses.
     pub(crate) fn own_address_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok()?;
         let is_own = self.is_own_address(address);

@@ -1,5 +1,5 @@
-//! Which site has a node's name, an address or a range: an index, so that what a site announces is checked
-//! against all others, and a connection's destination found, without scanning all of them.
+//! Which site has a node's name, an address or a range: this index checks what a site announces against all
+//! others, and finds a connection's destination, without scanning all sites.
 
 use causeway_broker::ranges::Ranges;
 use causeway_control::SiteInfo;
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 #[derive(Default)]
 pub(super) struct Index {
-    /// By the first label of their names in lower case: the names of nodes, each with its site.
+    /// The names of nodes, each with its site, by their first label in lower case.
     names: HashMap<String, BTreeSet<(String, String)>>,
     /// The ranges by which the grid knows sites.
     known_as: Ranges,
@@ -52,14 +52,14 @@ impl Index {
             .for_each(|range| real.remove(range, &site.name));
     }
 
-    /// The sites that have a node of just this name.
+    /// The sites that have a node of exactly this name.
     pub(super) fn named(&self, node: &str) -> impl Iterator<Item = &str> {
         self.alike(node)
             .filter(move |(name, _)| *name == node)
             .map(|(_, site)| site)
     }
 
-    /// The only site with a node that this name means, as resolvers take names ([`means`]).
+    /// The only site with a node that this name means, by the rules of resolvers ([`means`]).
     pub(super) fn meant_by(&self, node: &str) -> Option<&str> {
         let mut sites = self
             .alike(node)
@@ -75,15 +75,15 @@ impl Index {
         nodes.map(|(name, site)| (name.as_str(), site.as_str()))
     }
 
-    /// The sites whose ranges, as the grid knows them, hold an address.
+    /// The sites whose ranges, as the grid knows them, contain an address.
     pub(super) fn at(&self, address: IpAddr) -> impl Iterator<Item = &str> {
         self.known_as.at(address)
     }
 
-    /// Where an address could mean a node of this site or of another: this one's range, that other, and
-    /// whether the range is a virtual one or overlaps with one. Real ones may be the same where both sites
-    /// are known by virtual ones: then nobody but their own nodes uses them. `is_virtual` tells whether
-    /// another is known by these.
+    /// Finds where an address could mean a node of this site or of another: this one's range, the other site,
+    /// and whether the range is a virtual one or overlaps with one. Real ranges may be the same if both sites
+    /// are known by virtual ones, because then only their own nodes use the real ones. `is_virtual` says
+    /// whether another site is known by virtual ranges.
     pub(super) fn clash(&self, site: &Site, is_virtual: impl Fn(&str) -> bool) -> Option<(Cidr, &str, bool)> {
         let other_than = |(_, other): &(Cidr, &str)| *other != site.name;
         let known_as = site.subnets.iter().find_map(|range| {
@@ -105,9 +105,9 @@ impl Index {
         known_as.or_else(real_of_others).or_else(own_real)
     }
 }
-/// Names what a site announces of loopback, which is every host's own: a site that had it would speak for
-/// each host's own programs, and be addressed in their place. Only a grid that is all on one host has sites
-/// there.
+/// Names a part of a site's announcement that is on loopback, which every host has for itself: a site with
+/// such an address would speak for each host's own programs, and be addressed in their place. Only a grid
+/// that is entirely on one host has sites there.
 pub(super) fn loopback_of(site: &Site, info: &SiteInfo) -> Option<String> {
     let mut ranges = site.subnets.iter().chain(&site.real_subnets);
     let range = ranges.find(|range| has_loopback(range)).map(Cidr::to_string);
@@ -118,7 +118,7 @@ pub(super) fn loopback_of(site: &Site, info: &SiteInfo) -> Option<String> {
     })
 }
 
-/// Whether a site is on its host alone.
+/// Whether a site is confined to its host.
 pub(super) fn is_on_loopback(site: &Site) -> bool {
     site.subnets.iter().chain(&site.real_subnets).any(has_loopback)
 }

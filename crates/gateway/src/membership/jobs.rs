@@ -1,4 +1,4 @@
-//! Which jobs run, so that only their processes' connections are carried.
+//! The jobs that run, so that only their processes' connections are carried.
 
 use crate::config::Config;
 use crate::keys::CommandKey;
@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
 
-/// Sites that the jobs of another site name together: some jobs over a thousand sites.
+/// Most sites that all jobs of another site together may name: enough for some jobs over a thousand sites.
 const MAX_TOLD_OF_A_SITE: usize = 65_536;
 
 /// Longest name of a job: as long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
-/// Bytes that are kept of the name of another site's job.
+/// Bytes that are kept of the name of a job of another site.
 const KEPT_NAME_BYTES: usize = 1024;
 
 /// Longest name of a user: more than any system allows.
@@ -37,32 +37,32 @@ pub(crate) enum Origin {
 
 pub(crate) struct Job {
     pub(crate) name: String,
-    /// Name of its user, as its site tells.
+    /// Name of its user, as its site reports it.
     pub(crate) user: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,
-    /// Its connections are delivered without a preface.
+    /// Whether its connections are delivered without a preface.
     pub(crate) bare: bool,
-    /// Its connections outlive it, until both their ends have closed them.
+    /// Whether its connections outlive it, until both their ends have closed them.
     pub(crate) lingers: bool,
-    /// Its connections are those that routers hand to gateways; see `transparent`.
+    /// Whether its connections are those that routers hand to gateways; see `transparent`.
     pub(crate) transparent: bool,
     pub(crate) origin: Origin,
-    /// The process that started it here, from which its launcher descends; 0 if that cannot be seen.
+    /// The process here that started it and from which its launcher descends; 0 if that cannot be found.
     pub(crate) holder: u32,
-    /// Where it is to run; empty if it is another site's.
+    /// Where it is to run; empty if it is a job of another site.
     pub(crate) plan: Plan,
-    /// Nodes of its allocations, by site: of the own site's allocation by their real addresses, of others' by
-    /// those that the grid knows. Another site's job has those of the own site alone.
+    /// Nodes of its allocations, by site: those of this site by their real addresses, those of others by the
+    /// addresses that the grid knows. A job of another site has only those of this site.
     pub(crate) allocated: BTreeMap<String, Vec<NodeInfo>>,
     /// Since when, in seconds since 1970.
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
-    /// Other sites that take part in it, which know its token: those that were told here, or those of which
-    /// its own site tells, this one and that one left out.
+    /// Other sites that take part in the job, and know its token: those that were told from here, or those
+    /// that its own site reports, without this one and that one.
     pub(crate) told: BTreeSet<String>,
-    /// Sites that take no part in it.
+    /// Sites that take no part in the job.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
     /// Bytes of its streams that have ended.
     pub(crate) sent_bytes: u64,
@@ -96,7 +96,7 @@ impl Job {
         self.plan.sites.iter().any(|wanted| wanted == site)
     }
 
-    /// Whether another site takes part in it: only then does it open streams, or is one opened there.
+    /// Whether another site takes part in it: only then may it open streams, or may one be opened there.
     pub(crate) fn takes_part(&self, site: &str) -> bool {
         self.told.contains(site) || self.is_from(site)
     }
@@ -134,7 +134,7 @@ impl Job {
         }
     }
 
-    /// Makes what other sites are told of it.
+    /// Makes the announcement of it for other sites.
     pub(crate) fn announcement(&self, token: &Token) -> GatewayToGateway {
         GatewayToGateway::JobStart {
             token: token.to_hex(),
@@ -163,11 +163,11 @@ impl Job {
 #[derive(Default)]
 pub(crate) struct Jobs {
     known: HashMap<Token, Job>,
-    /// Their tokens, by the numbers that stand in what pairs of sites call them.
+    /// Their tokens, by the number in the name that a pair of sites has for a job.
     by_number: HashMap<pair_token::Number, Token>,
     /// The same by what their processes call them (`causeway_wire::preface::number`).
     by_claim: HashMap<[u8; NUMBER_BYTES], Token>,
-    /// Those that may have changed since they were last written down.
+    /// The jobs that may have changed since they were last written down.
     touched: HashSet<Token>,
 }
 
@@ -220,7 +220,7 @@ impl Jobs {
     }
 
     /// Takes a job that another site says it has started. Every site that takes part knows a job's token, and
-    /// none may end or change another's by calling it its own.
+    /// none may end or change another site's job by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, mut job: Job) -> Result<(), TextError> {
         let named: usize = { self.known.values() }
             .filter(|known| known.origin == job.origin)
@@ -269,7 +269,7 @@ impl Jobs {
         self.known.contains_key(token)
     }
 
-    /// Returns a job's weight; 1 for streams of none.
+    /// Returns a job's weight; 1 for streams that belong to none.
     pub(crate) fn weight(&self, token: &Token) -> u32 {
         self.known.get(token).map_or(1, |job| job.weight)
     }
@@ -291,9 +291,9 @@ impl Jobs {
         self.known.get(token).is_some_and(|job| job.transparent)
     }
 
-    /// Finds a job whose connections to a site routers hand over: one in which that site takes part, of this
-    /// site's own where there is one; the same for as long as it runs beside others that come and go with
-    /// greater tokens.
+    /// Finds the job to which the connections belong that routers hand over for a site: one in which that
+    /// site takes part, if possible one of this site's own. It stays the same as long as it runs, even if
+    /// others with greater tokens come and go.
     pub(crate) fn transparent(&self, site: &str) -> Option<Token> {
         let mut known = self.known.iter();
         let transparent = known
@@ -304,7 +304,7 @@ impl Jobs {
         found.map(|(token, _)| *token)
     }
 
-    /// Takes those that may have changed, or have ended, since this was last asked.
+    /// Takes the jobs that have changed or ended since this was last called.
     pub(in crate::membership) fn take_touched(&mut self) -> HashSet<Token> {
         std::mem::take(&mut self.touched)
     }
@@ -325,12 +325,12 @@ impl Jobs {
         here.map(|(token, _)| *token).collect()
     }
 
-    /// Finds the token of the job that a process names, which has still to prove that it knows it.
+    /// Finds the token of the job that a process names; the process has yet to prove that it knows the token.
     pub(crate) fn numbered(&self, number: &[u8; NUMBER_BYTES]) -> Option<Token> {
         self.by_claim.get(number).copied()
     }
 
-    /// Finds the token of the job that another site names by what it shares with this one.
+    /// Finds the token of the job that another site names by the name that it shares with this site.
     pub(crate) fn named(&self, shared: &Token, here: &str, there: &str) -> Option<Token> {
         let token = self.by_number.get(&pair_token::number_in(shared))?;
         pair_token::token_for_pair(token, here, there)
@@ -352,7 +352,7 @@ impl Jobs {
         theirs.map(|(token, _)| *token).collect()
     }
 
-    /// Commands that want to hear that their job has lost a site.
+    /// Commands that want to know that their job has lost a site.
     pub(crate) fn losing(&self, site: &str) -> Vec<CommandKey> {
         let losing = self.known.values().filter_map(|job| match job.origin {
             Origin::Here(command) if !job.bare && job.wants(site) => Some(command),
@@ -362,7 +362,7 @@ impl Jobs {
     }
 
     /// Notes that a site has confirmed a job, or is gone and never will. Returns the command to answer if it
-    /// was the last one.
+    /// was the last one awaited.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<CommandKey> {
         let job = self.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
@@ -386,7 +386,7 @@ impl Jobs {
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<CommandKey> {
         self.touched.extend(self.known.keys());
         for job in self.known.values_mut() {
-            // With its tunnel it has forgotten the job.
+            // When the site loses its tunnel, it forgets the job.
             job.told.remove(site);
         }
         let tokens: Vec<Token> = self.known.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! What travels of sites and jobs in a hand-over.
+//! Hands over what this gateway knows about sites and jobs.
 
 use crate::driver::Driver;
 use crate::inherited::InheritError;
@@ -19,15 +19,15 @@ impl Membership {
     /// Goes on with what a predecessor knew.
     ///
     /// # Errors
-    /// What it says cannot be.
+    /// The kept membership says something impossible.
     pub(crate) fn inherit(&mut self, driver: &Driver, kept: KeptMembership) -> Result<(), InheritError> {
         self.jobs = Jobs::inherit(kept.jobs);
         for info in kept.unrecorded {
-            // It is judged again with the next news of its site from the broker.
+            // The site's claims are judged again when the broker next reports about it.
             let waits = (info.clone(), "itself".to_owned());
             self.directory.unrecorded.insert(info.name, waits);
         }
-        // Those that jobs know, whatever the configuration wishes now.
+        // The ranges that jobs know, whatever the configuration says now.
         let ranges: Result<Vec<Cidr>, _> = kept.virtual_subnets.iter().map(|text| text.parse()).collect();
         let subnets = &driver.config.subnets;
         let fit = |ranges: &Vec<Cidr>| {

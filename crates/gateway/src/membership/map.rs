@@ -1,10 +1,10 @@
-//! The map that a job's processes get: the sites that take part in it. Pure.
+//! The map that a job's processes receive: the sites that take part in it. Pure.
 //!
-//! Of all others a process knows nothing, so that none of those can draw its connections to itself.
+//! A process knows nothing about any other site, so none of these can attract its connections.
 
 use causeway_wire::{Cidr, Grid, Site};
 
-/// Makes a map of these sites, the same whichever gateway makes it.
+/// Makes a map of these sites; every gateway makes the same one.
 pub(super) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Grid {
     let mut sites: Vec<Site> = sites.cloned().collect();
     sites.sort_by(|a, b| a.name.cmp(&b.name));
@@ -19,13 +19,13 @@ pub(super) fn of<'a>(sites: impl Iterator<Item = &'a Site>) -> Grid {
             let mut subnets = foreign().flat_map(|(_, subnets)| subnets);
             subnets.any(|subnet| subnet.overlaps(network))
         };
-        // Most overlap with nothing, and an environment has little room.
+        // Most ranges overlap with nothing, and an environment has little room.
         site.local = site.local.iter().copied().filter(is_announced).collect();
     }
     Grid { sites }
 }
 
-/// Tells where another site announces what is near to this one, and the other way round.
+/// Lists where another site announces addresses that are local to this one, and the other way round.
 pub(super) fn overlaps(own: &Site, other: &Site) -> Vec<String> {
     let name = &other.name;
     let ours = overlap(other, own).map(|(subnet, local)| {
@@ -43,7 +43,7 @@ pub(super) fn overlaps(own: &Site, other: &Site) -> Vec<String> {
     ours.into_iter().chain(theirs).collect()
 }
 
-/// The first range that one site announces and a local network of another that have addresses in common.
+/// The first range that one site announces that overlaps with a local network of another, and that network.
 fn overlap(announces: &Site, has: &Site) -> Option<(Cidr, Cidr)> {
     let overlapping = |subnet: Cidr| {
         has.local

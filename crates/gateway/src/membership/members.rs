@@ -1,5 +1,5 @@
-//! What the broker tells of the grid, and what follows from it: sites come, change and go, certificates are
-//! renewed and revoked.
+//! What the broker reports about the grid, and what follows from it: sites come, change and leave,
+//! certificates are renewed and revoked.
 
 use crate::driver::Driver;
 use crate::keys::PairKey;
@@ -22,7 +22,7 @@ use causeway_wire::TextError;
 use std::net::SocketAddr;
 
 impl Membership {
-    /// Acts on what the session with the broker has to tell.
+    /// Acts on what the session with the broker reports.
     pub(crate) fn on_ready(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         while let Some(event) = self.session.as_ref().and_then(|grid| grid.client.poll_event()) {
             self.on_grid_event(driver, tunnels, event);
@@ -97,9 +97,9 @@ impl Membership {
             grid.name,
             observed.ip()
         ));
-        // Busy: the next connection asks again.
+        // If the client is busy, the next connection asks again.
         let _ = grid.client.reach(driver.config.public.clone());
-        // What has begun and ended while it was away; see `register`.
+        // Finds out what has begun and ended while it was away; see `register`.
         let _ = grid.client.list_jobs();
         self.events.push_back(MembershipEvent::BrokerFound(broker));
     }
@@ -158,8 +158,8 @@ impl Membership {
         }
     }
 
-    /// Takes what a site's gateway says of its site. That counts as far as the broker, if there is one, has
-    /// recorded it: to claim something first does not make it one's own.
+    /// Takes what a site's gateway says about its site. It counts as far as the broker, if there is one, has
+    /// recorded it: claiming something first does not make it one's own.
     fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
         self.directory.has_changed = true;
         self.directory.unrecorded.remove(site);
@@ -187,7 +187,7 @@ impl Membership {
         }
     }
 
-    /// A far gateway says what its site is; that it has said so counts for its tunnel.
+    /// A far gateway describes its site; that it has done so counts for its tunnel.
     fn introduce(
         &mut self,
         driver: &mut Driver,
@@ -202,10 +202,10 @@ impl Membership {
         Ok(())
     }
 
-    /// Acts on what a far gateway says of its site; leaves other messages alone.
+    /// Acts on what a far gateway says about its site; ignores other messages.
     ///
     /// # Errors
-    /// What it says cannot be true.
+    /// The message says something impossible.
     pub(crate) fn on_message(
         &mut self,
         driver: &mut Driver,
@@ -225,7 +225,7 @@ impl Membership {
         Ok(())
     }
 
-    /// The broker has told more, or less, of a site: what that one said of itself is judged again.
+    /// The broker now reports more, or less, about a site: what the site said about itself is judged again.
     fn judge_again(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, site: &str) {
         if let (Some(grid), Some(info)) = (&self.session, self.directory.other(site))
             && claims::judge(&grid.members, site, info) != Ok(Claims::Recorded)
@@ -264,7 +264,7 @@ impl Membership {
         } = member;
         let addresses = match record.reach.outbound_only {
             true => Vec::new(),
-            // A record is what its own gateway said: it leads nowhere else.
+            // The broker's record is what the site's gateway said, so it may lead only to that gateway.
             false => {
                 let config = &driver.config;
                 let on_loopback = config.is_on_loopback();
@@ -298,7 +298,8 @@ impl Membership {
             is_listed || trust.with_records(|records| records.revoked_until(site).is_some())
         });
         let (end, what) = match revoked {
-            // Its gateway may have closed its lanes before this one checked what they had shown.
+            // The site's gateway may have closed its lanes before this one checked the certificates that they
+            // had shown.
             true => (
                 LaneEnd::Revoked,
                 "its certificate was revoked, and it is no longer a member of the grid",

@@ -1,4 +1,4 @@
-//! Who takes part: the sites of the grid, what the broker says of them, and the jobs that run.
+//! Who takes part: the sites of the grid, what the broker reports about them, and the jobs that run.
 
 use broker_session::BrokerSession;
 #[cfg(test)]
@@ -31,14 +31,15 @@ pub(crate) mod written;
 pub(crate) struct Membership {
     directory: Directory,
     jobs: Jobs,
-    /// Where this gateway is a member of a grid with a broker.
+    /// The session with the broker, if this gateway is a member of a grid with one.
     session: Option<BrokerSession>,
-    /// Reports what happened, for owners below.
+    /// Reports what has happened, for other owners.
     events: VecDeque<MembershipEvent>,
 }
 
 impl Membership {
-    /// Knows the own site and no job. With a session where this gateway is a member of a grid with a broker.
+    /// Knows only this site, and no job. `session` is given if this gateway is a member of a grid with a
+    /// broker.
     pub(crate) fn new(directory: Directory, session: Option<BrokerSession>) -> Membership {
         Membership {
             directory,
@@ -53,7 +54,7 @@ impl Membership {
         &self.directory
     }
 
-    /// Pretends that a site has said this of itself.
+    /// Pretends that a site has said this about itself.
     #[cfg(test)]
     pub(crate) fn pretend(&mut self, info: SiteInfo) {
         self.directory.learn(&info.name.clone(), info).unwrap();
@@ -64,17 +65,17 @@ impl Membership {
         &self.jobs
     }
 
-    /// Lends the jobs that run, to change them.
+    /// Lends the jobs that run, for changing them.
     pub(crate) fn jobs_mut(&mut self) -> &mut Jobs {
         &mut self.jobs
     }
 
-    /// Lends the session with the broker, where there is one.
+    /// Lends the session with the broker, if there is one.
     pub(crate) fn session(&self) -> Option<&BrokerSession> {
         self.session.as_ref()
     }
 
-    /// Takes the next event that concerns others.
+    /// Takes the next event for other owners.
     pub(crate) fn poll_event(&mut self) -> Option<MembershipEvent> {
         self.events.pop_front()
     }

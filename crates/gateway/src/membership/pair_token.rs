@@ -1,12 +1,12 @@
-//! What two sites call a job between themselves: derived from its token, another for each pair.
+//! The name that two sites have for a job: it is derived from the job's token, and each pair has another.
 //!
 //! ```text
 //! byte 0-7     number: the beginning of SHA-256 of "causeway job number" and the token
 //! byte 8-15    tag: the beginning of HMAC-SHA-256 under the token of "causeway pair", 0, one site, 0, the other,
 //!              in alphabetical order
 //! ```
-//! The token itself never goes with a stream: a site to which one is opened by mistake learns nothing that is
-//! worth anything at a third.
+//! The token itself is never sent with a stream: a site to which one is opened by mistake learns nothing that
+//! it could use at a third site.
 
 use causeway_wire::Token;
 use hmac::{Hmac, Mac};
@@ -21,12 +21,12 @@ pub(crate) fn number(token: &Token) -> Number {
     first(&digest.chain_update(token.0).finalize())
 }
 
-/// The number in what a pair of sites shares.
+/// The number in the name that a pair of sites shares.
 pub(crate) fn number_in(shared: &Token) -> Number {
     first(&shared.0)
 }
 
-/// What two sites call a job.
+/// The name that two sites have for a job.
 pub(crate) fn token_for_pair(token: &Token, one: &str, other: &str) -> Token {
     let (one, other) = (one.min(other), one.max(other));
     let mut bytes = [0; Token::BYTES];
@@ -66,7 +66,7 @@ mod tests {
         ] {
             assert!(!shared.matches(&other));
         }
-        // Where one name ends and the other begins is part of it.
+        // Where one name ends and the other begins matters.
         assert!(!token_for_pair(&token, "ab", "c").matches(&token_for_pair(&token, "a", "bc")));
     }
 }

@@ -1,4 +1,4 @@
-//! Who takes part in a job: only sites that its user wants and that accept it learn its token.
+//! Decides who takes part in a job: only sites that its user wants and that accept it learn its token.
 
 use crate::config::Config;
 use crate::driver::Driver;
@@ -11,7 +11,7 @@ use crate::tunnels::pair::Pair;
 use causeway_wire::Token;
 
 impl Membership {
-    /// Takes in a job that starts here, and tells the sites that are to know. Returns whether some are to
+    /// Takes in a job that starts here, and tells the sites that must know it. Returns whether some have to
     /// confirm it.
     pub(crate) fn start_job(
         &mut self,
@@ -28,7 +28,7 @@ impl Membership {
         job.is_some_and(|job| !job.awaited.is_empty())
     }
 
-    /// Forgets a job that is over and, if it began here, tells those who took part.
+    /// Forgets a job that is over and, if it began here, tells those that took part.
     pub(crate) fn end_job(
         &mut self,
         driver: &mut Driver,
@@ -36,7 +36,7 @@ impl Membership {
         token: &Token,
     ) -> Option<Job> {
         let job = self.jobs.end(token)?;
-        // Those of other sites end as they start, without a word: a site could fill the log with them.
+        // Jobs of other sites end as they start, without a line in the log: a site could fill it with them.
         if matches!(job.origin, Origin::Here(_)) {
             driver.say(format_args!("job {} has ended: {}", token.hint(), job.name));
             self.unregister_job(token, &job);
@@ -51,7 +51,7 @@ impl Membership {
         Some(job)
     }
 
-    /// Tells a job that has just started here to the sites that are to take part, and notes which are to
+    /// Tells the sites that are to take part about a job that has just started here, and notes which have to
     /// confirm it.
     fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
         let Some(job) = self.jobs.get_mut(token) else {
@@ -60,14 +60,14 @@ impl Membership {
         for (_, pair) in tunnels.pairs().iter() {
             take_in(&driver.config, job, pair);
         }
-        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
-        // others.
+        // A site whose lanes are all down learns about the job when one is back; waiting for that would delay
+        // the others.
         let is_up = |site: &&String| tunnels.pairs().of(site).is_some_and(Pair::is_up);
         job.awaited = job.told.iter().filter(is_up).cloned().collect();
         tell(driver, tunnels, token, job, None);
     }
 
-    /// Another site says what it accepts: it takes part in the jobs of this site that want it.
+    /// Another site says what it accepts: it then takes part in those jobs of this site that want it.
     pub(in crate::membership) fn on_accepts(
         &mut self,
         driver: &mut Driver,
@@ -86,9 +86,9 @@ impl Membership {
             let was_told = job.told.contains(pair.site());
             take_in(&driver.config, job, pair);
             match job.told.contains(pair.site()) {
-                // The others are to know that it takes part.
+                // The other sites have to know that it takes part.
                 true if !was_told => tell(driver, tunnels, &token, job, None),
-                // A new tunnel: its gateway knows nothing of what was said on the last one.
+                // On a new tunnel, the other gateway knows nothing of what was said on the last one.
                 true if is_first => tell(driver, tunnels, &token, job, Some(key)),
                 _ => {}
             }
@@ -113,7 +113,8 @@ fn take_in(config: &Config, job: &mut Job, pair: &Pair) {
 }
 
 /// Why a site does not take part in a job of this one; `None` if it does. A participant knows the job's token
-/// and connects to its processes here, so both sites are asked, except for a connection, which goes one way.
+/// and connects to its processes here, so the consent of both sites is needed, except for a `causeway
+/// connect`, which goes one way.
 pub(crate) fn why_without(config: &Config, pair: &Pair, bare: bool) -> Option<JobRefusal> {
     match pair.accepts() {
         Some(Acceptance { connections, .. }) if bare => connections,
@@ -125,7 +126,7 @@ pub(crate) fn why_without(config: &Config, pair: &Pair, bare: bool) -> Option<Jo
     }
 }
 
-/// Tells a job to all that take part in it, or to one of them.
+/// Tells all sites that take part in a job about it, or one of them.
 fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
     let pair_of = |site: &String| tunnels.pairs().key_of(site);
     let pairs: Vec<PairKey> = match only {

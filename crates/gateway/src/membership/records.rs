@@ -1,8 +1,9 @@
-//! Passes on what the brokers of a grid know together: a gateway that sees no broker hears from another
-//! gateway who was put out.
+//! Passes on what the brokers of a grid know together: a gateway that reaches no broker learns from another
+//! gateway which sites were put out.
 //!
-//! Only revocations and brokers go this way: how a site joined stands in its certificate. Each record has its
-//! signature, so that it does not matter who brings it. The session's thread checks that (`Client::bring`).
+//! Only revocations and records of brokers are passed on: how a site joined is in its certificate. Each
+//! record is signed, so it does not matter who brings it. The session's thread checks the signature
+//! (`Client::bring`).
 
 use crate::driver::Driver;
 use crate::keys::PairKey;
@@ -13,11 +14,11 @@ use causeway_broker::records::SignedRecord;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Bytes of the records of one message: below what a gateway may say only now and then.
+/// Bytes of the records in one message: fewer than in the messages that a gateway may send only now and then.
 const MESSAGE_BYTES: usize = 40 * 1024;
 
-/// Messages of records that one site is listened to within [`SPAN`]: all that sixteen brokers may sign is
-/// more, but the brokers have it, too.
+/// Most messages of records that are accepted from one site within [`SPAN`]: sixteen brokers may have signed
+/// more, but the brokers have those records, too.
 const MESSAGES: u32 = 32;
 const SPAN: Duration = Duration::from_secs(60);
 
@@ -28,7 +29,7 @@ pub(super) struct Brought {
 }
 
 impl Brought {
-    /// Whether a site may bring more now.
+    /// Whether a site may bring more records now.
     fn may(&mut self, site: &str, now: Instant) -> bool {
         self.by
             .retain(|_, (since, _)| now.saturating_duration_since(*since) < SPAN);
@@ -39,7 +40,7 @@ impl Brought {
 }
 
 impl Membership {
-    /// Tells a gateway, on a new tunnel, who was put out and which brokers there are.
+    /// Tells a gateway, on a new tunnel, which sites were put out, and which brokers there are.
     pub(super) fn greet_with_records(&self, driver: &Driver, tunnels: &mut Tunnels, pair: PairKey) {
         if let Some(grid) = &self.session {
             let trust = grid.client.trust();
@@ -48,7 +49,7 @@ impl Membership {
         }
     }
 
-    /// Passes on what is news here.
+    /// Passes on what is new here.
     pub(super) fn pass_on(&self, driver: &Driver, tunnels: &mut Tunnels, records: &[SignedRecord]) {
         for pair in tunnels.pairs().keys() {
             say(driver, tunnels, pair, records.to_vec());
@@ -60,7 +61,7 @@ impl Membership {
         if let Some(grid) = &mut self.session
             && grid.brought.may(site, driver.now)
         {
-            // Busy: the brokers have them, too.
+            // If the client is busy, nothing is lost: the brokers have the records, too.
             let _ = grid.client.bring(site, records);
         }
     }

@@ -1,7 +1,8 @@
-//! The grid's register of jobs: the broker is told which run here, so that `causeway grid list` shows them.
+//! The grid's register of jobs: the broker is told which jobs run here, so that `causeway grid list` can show
+//! them.
 //!
-//! It is told what a job's user may know anyway, never its token. Nothing waits for it: what begins or ends
-//! while the broker is away it learns once it is back, by comparing what it has with what runs.
+//! The broker is told what a job's user may know anyway, never its token. Nothing waits for it: what begins
+//! or ends while it is away is found once it is back, by comparing its list with what runs.
 
 use crate::driver::Driver;
 use crate::membership::Membership;
@@ -11,8 +12,8 @@ use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
 
-/// What a job is called in the register: the same after a hand-over, and nothing from which its token could
-/// be derived.
+/// The name of a job in the register. It stays the same after a hand-over, and the job's token cannot be
+/// derived from it.
 fn number(token: &Token) -> String {
     let digest = Sha256::new()
         .chain_update(b"causeway job")
@@ -21,20 +22,20 @@ fn number(token: &Token) -> String {
     digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Jobs of MPIs that were started here. A `causeway connect` is one connection.
+/// Jobs of MPIs that were started here. A `causeway connect` is not one: it is a single connection.
 fn belongs(job: &Job) -> bool {
     matches!(job.origin, Origin::Here(_)) && !job.bare
 }
 
-/// Bytes of the names of a job's sites that the broker is told, of 64 KiB that it reads: those of a thousand
-/// sites with usual names.
+/// Bytes of the names of a job's sites that the broker is told, out of 64 KiB that it reads: enough for a
+/// thousand sites with usual names.
 const NAMES_BYTES: usize = 48 * 1024;
 
 /// The first of a job's sites, as many as the broker reads.
 fn told(mut sites: Vec<String>) -> Vec<String> {
     let mut bytes = 0;
     let fit = sites.iter().take(MAX_JOB_SITES).take_while(|site| {
-        // With its quotes and comma.
+        // Including its quotes and its comma.
         bytes += site.len() + 3;
         bytes <= NAMES_BYTES
     });
@@ -54,7 +55,7 @@ impl Membership {
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MAX_JOB_NAME));
-        // Busy: the broker is told the next time that it is found.
+        // If the client is busy, the broker is told when it is next found.
         let _ = grid.client.job_started(JobStart {
             id: number(token),
             name,
@@ -70,7 +71,7 @@ impl Membership {
         }
     }
 
-    /// Compares with what the broker has, once it is found again.
+    /// Compares with the broker's list, once the broker is found again.
     pub(in crate::membership) fn on_registered(&self, driver: &Driver, registered: &[api::Job]) {
         let Some(grid) = &self.session else {
             return;

@@ -1,4 +1,4 @@
-//! What the next worker needs to know of sites and jobs, should this one be killed.
+//! What the next worker needs to know about sites and jobs if this one is killed.
 
 use crate::book::{Book, Records, kind};
 use crate::inherited::StateError;
@@ -9,7 +9,7 @@ use causeway_control::SiteInfo;
 use causeway_memory::Key;
 use serde::{Deserialize, Serialize};
 
-/// The sites, as they are written down.
+/// The sites in the form in which they are written down.
 #[derive(Default, Serialize, Deserialize)]
 struct WrittenSites {
     virtual_subnets: Vec<String>,
@@ -39,7 +39,7 @@ impl Membership {
     }
 }
 
-/// Reads what was written down of sites and jobs.
+/// Reads the sites and jobs that were written down.
 ///
 /// # Errors
 /// A record cannot be read.

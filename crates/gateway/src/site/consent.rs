@@ -1,5 +1,5 @@
 //! Where streams of other sites may go in this one. A site decides by its own configuration: nothing that
-//! another says of itself opens more.
+//! another site says about itself permits more.
 
 use crate::base::{Base, Bundle};
 use crate::config::Config;
@@ -14,11 +14,11 @@ use causeway_control::SINK_PORT;
 use causeway_wire::Token;
 use std::net::SocketAddr;
 
-/// Ports below this belong to the system's services, which no MPI process is.
+/// Ports below this belong to the system's services; MPI processes have none of them.
 const FIRST_USER_PORT: u16 = 1024;
 
 impl SiteSide {
-    /// Whether a stream may reach an address of this site, which asks for it by the one that the grid knows.
+    /// Whether a stream may reach an address of this site, which it names as the grid knows it.
     pub(super) fn judge_delivery(
         &self,
         base: &Base<'_>,
@@ -46,7 +46,8 @@ impl SiteSide {
             let why = format!("stream to {asked} claims to come from {source}, which is not there");
             return Err(("false-source", why));
         }
-        // Again, though it was asked when the job was announced: the configuration may have changed since.
+        // This is asked again, although it was asked when the job was announced: the configuration may have
+        // changed since.
         if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
         }
@@ -75,27 +76,27 @@ impl SiteSide {
     }
 }
 
-/// Whether a stream is for a process that counts, of `causeway probe --measure`.
+/// Whether a stream is for a process that counts bytes, for `causeway probe --measure`.
 fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     let mut own = config.lan.iter();
     let is_here = own.any(|own| own.ip() == destination.ip());
     job.bare && is_here && destination.port() == SINK_PORT
 }
 
-/// Whether the gateway itself listens there. What comes from its own address would be taken for a
-/// neighbour's.
+/// Whether the gateway itself listens at a destination. A delivery to it would come from its own address, and
+/// so look like a neighbour's connection.
 fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     let others = [config.wan, config.metrics, config.transparent];
     let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
     own.any(|own| {
-        // The port first: the addresses of this host are the kernel's to list.
+        // The port comes first, because listing this host's addresses takes a system call.
         let is_everywhere = || own.ip().is_unspecified() && is_of_this_host(destination.ip());
         own.port() == destination.port() && (own.ip() == destination.ip() || is_everywhere())
     })
 }
 
-/// Whether other sites reach an address: that of a node that the job may use, and one that the configuration
-/// names. On this host they reach the launcher, too, of a job that started here.
+/// Whether other sites can reach an address: that of a node that the job may use, or one that the
+/// configuration names. On this host, they can also reach the launcher of a job that started here.
 fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     let address = destination.ip();
     let is_listed = job.nodes(config).iter().any(|node| node.address == address);
@@ -105,7 +106,7 @@ fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
 /// Whether the launcher of a job that started here listens there.
 ///
 /// # Errors
-/// Something else does, or no launcher can.
+/// Something else listens at the destination, or no launcher can.
 fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
     if !matches!(job.origin, Origin::Here(_)) || !is_of_this_host(destination.ip()) {
         let why = format!(
@@ -124,8 +125,8 @@ fn is_launchers(job: &Job, destination: SocketAddr) -> Result<bool, Refusal> {
     }
 }
 
-/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect`
-/// those that this site opened to the users of its own.
+/// Whether a stream may reach a port: a job may reach those from 1024 on; users of `causeway connect`, those
+/// that this site has opened to the users of their site.
 fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(), Refusal> {
     let port = destination.port();
     match (&job.origin, job.bare) {
@@ -139,7 +140,7 @@ fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(),
             "connect",
             format!("connection to {destination}: connect_from in [accept] does not name \"{site}:{port}\""),
         )),
-        // It goes one way: nobody over there answers by a connection of his own.
+        // Such a job goes one way: nobody at the other site answers with a connection of their own.
         (Origin::Here(_), true) => Err((
             "connect",
             format!("connection to {destination} under a job of 'causeway connect', which began it here"),

@@ -1,4 +1,4 @@
-//! Connections to processes of this site, from the source ports by which their shims know a delivery.
+//! Connections to processes of this site, made from the source ports by which the shims recognise a delivery.
 
 use crate::site::socket::keep_urgent_data;
 use causeway_wire::Reason;
@@ -9,14 +9,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s, 3 s, 7 s and 15
-/// s. To be wrong ends a job.
+/// How long a delivery may take to connect. A host of the same site answers within milliseconds; a lost SYN
+/// is sent again after 1 s, 3 s, 7 s and 15 s. Giving up too early ends a job.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Ports that are tried for one connection: a millisecond or two. Where three of four are taken, all of these
-/// are once in 10^60 times.
+/// Ports that are tried for one connection: this takes a millisecond or two. If three of four ports are in
+/// use, the chance that all of these are is 10^-60.
 const MOST_TRIES: usize = 512;
-/// A prime, one less for the port that was just taken: all of a range that is no multiple of it are tried.
+/// The distance to the next port that is tried: a prime, less one for the port that was just taken. So all
+/// ports of a range are tried, unless its length is a multiple of the prime.
 const STRIDE: u32 = 4799 - 1;
 
 /// Deals out source ports in turn, so that one is used again as late as possible.
@@ -48,7 +49,7 @@ impl DeliveryPorts {
     fn skip(&mut self, count: u32) {
         let (start, length) = (u32::from(*self.range.start()), self.range.len().max(1) as u32);
         let at = (u32::from(self.next) - start + count) % length;
-        // Within the range.
+        // The sum is within the range.
         self.next = (start + at) as u16;
     }
 
@@ -66,9 +67,9 @@ impl DeliveryPorts {
     pub(crate) fn connect(&mut self, own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
         let source = source(own, destination)?;
         let mut last = ErrorKind::AddrInUse.into();
-        // Any of them may be in use with this very destination, thousands in a row: ranks keep their
-        // connections. So the next to be tried is elsewhere in the range. Where another user of this host has
-        // taken most of them, a stream must not hold up the others.
+        // Any of the ports may be in use with this very destination, and then so may thousands of neighbours,
+        // because ranks keep their connections. So the next port that is tried is elsewhere in the range. If
+        // another user of this host has taken most of them, this stream must not hold up the others.
         for _ in 0..self.range.len().min(MOST_TRIES) {
             match connect_from(SocketAddr::new(source, self.take()), destination, true) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
@@ -82,8 +83,8 @@ impl DeliveryPorts {
     }
 }
 
-/// Starts a connection without a preface, and not from a delivery port: from there, a preface always comes
-/// first.
+/// Starts a connection without a preface. It does not come from a delivery port, because a connection from
+/// there always begins with a preface.
 pub(crate) fn connect_plainly(own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
     connect_from(SocketAddr::new(source(own, destination)?, 0), destination, false)
 }
@@ -95,8 +96,9 @@ fn source(own: &[SocketAddr], destination: SocketAddr) -> io::Result<IpAddr> {
     Ok(source.ok_or(ErrorKind::AddrNotAvailable)?.ip())
 }
 
-/// Starts a connection. Where something is to be sent at once, the end of the handshake waits for it: so a
-/// listener gets the connection with its first bytes, and not before (tcp(7), TCP_QUICKACK).
+/// Starts a connection. If something is to be sent at once, the end of the handshake is delayed until then,
+/// so that the listener gets the connection together with its first bytes, and not before (tcp(7),
+/// TCP_QUICKACK).
 fn connect_from(source: SocketAddr, destination: SocketAddr, sends: bool) -> io::Result<TcpStream> {
     let socket = Socket::new(
         Domain::for_address(destination),
@@ -118,7 +120,7 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, sends: bool) -> io:
     }
 }
 
-/// What a failed delivery means to the connecting side.
+/// What a failed delivery means for the connecting side.
 pub(crate) fn reason(error: &io::Error) -> Reason {
     match error.kind() {
         ErrorKind::ConnectionRefused => Reason::Refused,

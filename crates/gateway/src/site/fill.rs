@@ -1,4 +1,4 @@
-//! Reads processes' sockets straight into the memory of the lane that carries their streams.
+//! Reads the sockets of processes straight into the memory of the lane that carries their streams.
 
 use crate::base::Base;
 use crate::keys::{LaneNumber, LegKey, PairKey};
@@ -10,11 +10,11 @@ use causeway_wire::Reason;
 use std::io;
 use std::time::Instant;
 
-/// What one turn of a leg brought.
+/// The result of one turn of a leg.
 enum Filled {
-    /// It may have more.
+    /// The leg may have more.
     More,
-    /// It has no bytes or no credit now.
+    /// The leg has no bytes, or no credit, now.
     Waits,
     /// The process ended its half.
     Ended,
@@ -82,15 +82,16 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
         pair.tunnel().release(number.0);
     }
     match read {
-        // Its error was taken when it was reported: what is left of it looks like an end, or like silence.
+        // Its error was taken when it was reported; the rest looks like an end, or like silence.
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
             pair.tunnel().commit(number.0, leg.id, count, now);
             leg.sent_bytes += count as u64;
             pair.count_sent(count);
-            // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9),
-            // unless the edge that reported the end or urgent data has come and gone.
+            // A short read of a stream socket means that it is empty: the next edge will say when it no
+            // longer is (epoll(7), question 9), unless the edge that reported the end or urgent data has
+            // already come.
             leg.readable = count == most || leg.end_known || leg.has_urgent;
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }

@@ -1,11 +1,12 @@
-//! How a delivery begins: the process that it is for proves that it is of the job, before it gets a byte.
+//! How a delivery begins: the process that it is for proves that it belongs to the job, before it receives a
+//! byte.
 //!
-//! A non-blocking listener checks for a connection once, when the kernel reports one. A preface that is not
-//! there by then would never be seen. The kernel sends it with the end of the handshake (`deliver`); where it
-//! could not, another connection to the same listener, without a word, makes it check again: a knock. A
-//! blocking listener would hand the knock to its program, and some programs end when a peer connects, says
-//! nothing and goes (hydra: pmodels/mpich#3520). Such a listener answers the preface soon, so only one that
-//! has not answered is knocked at.
+//! A non-blocking listener checks for a connection once, when the kernel reports one. A preface that has not
+//! arrived by then would never be seen. The kernel sends it with the end of the handshake (`deliver`). If
+//! that was impossible, another connection to the same listener, on which nothing is sent, makes the listener
+//! check again: a knock. A blocking listener would hand the knock to its program, and some programs end when
+//! a peer connects, sends nothing and closes (hydra: pmodels/mpich#3520). But a blocking listener answers the
+//! preface soon, so only listeners that have not answered are knocked at.
 
 use crate::base::{Base, Bundle};
 use crate::keys::LegKey;
@@ -21,7 +22,7 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-/// The kernel holds back the end of a handshake for 40 ms at least.
+/// The kernel delays the end of a handshake by at least 40 ms.
 const LATE: Duration = Duration::from_millis(20);
 
 /// How long a blocking listener may take to answer a late preface, on a busy host.
@@ -30,13 +31,13 @@ const ANSWERS: Duration = Duration::from_millis(100);
 /// A lost segment is sent again after 200 ms.
 const LOST: Duration = Duration::from_millis(300);
 
-/// How long a knock stays: a listener that is polled in a loop has seen it.
+/// How long a knock stays open: by then, a program that polls its listener in a loop has seen it.
 const KNOCK: Duration = Duration::from_secs(1);
 
-/// Knocks at a time; the oldest goes.
+/// Knocks at a time; with one more, the oldest ends.
 const MOST_KNOCKS: usize = 64;
 
-/// Connections that are only there to be seen.
+/// Connections that exist only to be noticed.
 #[derive(Default)]
 pub(crate) struct Knocks(VecDeque<(Instant, TcpStream)>);
 
@@ -59,7 +60,7 @@ impl SiteSide {
         }
     }
 
-    /// Reads a process's answer, behind which it may have reset the connection.
+    /// Reads a process's answer, after which the process may have reset the connection.
     pub(in crate::site) fn on_greeting(&mut self, base: &mut Base<'_>, key: LegKey, has_failed: bool) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
@@ -74,7 +75,7 @@ impl SiteSide {
             }
             Ok(true) if has_failed => self.on_reset_by_process(base, key),
             Ok(true) => {
-                // What came behind the answer was reported with it.
+                // What followed the answer was reported together with it.
                 leg.readable = true;
                 self.flow(base, key);
             }
@@ -93,7 +94,7 @@ impl SiteSide {
         }
     }
 
-    /// Checks whether the preface came too late, or was lost on its way.
+    /// Checks whether the preface arrived too late, or was lost on its way.
     pub(in crate::site) fn on_greeting_deadline(
         &mut self,
         base: &mut Base<'_>,
@@ -104,7 +105,7 @@ impl SiteSide {
         if self.legs.get(key).filter(greets).is_none() {
             return;
         }
-        // The answer may have come while this worker had no time to read it.
+        // The answer may have arrived while this worker had no time to read it.
         self.on_greeting(base, key, false);
         let Some(leg) = self.legs.get(key).filter(greets) else {
             return;
@@ -117,7 +118,8 @@ impl SiteSide {
         }
     }
 
-    /// The far side has reset a stream before the process has proved itself, which gets what was sent before.
+    /// The far side has reset a stream before the process has proved itself. The process still gets what was
+    /// sent before the reset.
     pub(in crate::site) fn postpone_reset(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
@@ -144,7 +146,7 @@ impl SiteSide {
         }
     }
 
-    /// Ends the knocks that have been there long enough.
+    /// Ends the knocks that have been open long enough.
     pub(in crate::site) fn on_knocks_deadline(&mut self, base: &Base<'_>) {
         let now = base.now();
         self.knocks.0.retain(|(end, _)| *end > now);

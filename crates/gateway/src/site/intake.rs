@@ -23,20 +23,21 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping. Too
-/// short a time ends a job; a stranger that waits longer has one of many places, which others take from it.
+/// How long a preface may take. A shim sends it at the moment when it connects; this much is for a node that
+/// is swapping. Too short a time ends a job. A stranger that waits longer occupies one of many places, which
+/// others may take from it.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// Connections whose preface is not read yet. With one more, the address that has most of them loses its
-/// oldest.
+/// oldest one.
 const AT_MOST: usize = 4096;
 
-/// They may have one in this many of the files that this process may open: streams, lanes and commands need
-/// the others.
+/// Connections on their way in may use one in this many of the files that this process may open: streams,
+/// lanes and commands need the others.
 const SHARE_OF_FILES: usize = 8;
 
-/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
-/// one address may have all the room that others leave.
+/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are not a flood:
+/// one address may use all the room that others leave.
 pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
     Admission::new(most, most)
@@ -45,7 +46,7 @@ pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
 pub(crate) struct Intake {
     socket: TcpStream,
     peer: SocketAddr,
-    /// The process has had the gateway's proof.
+    /// Whether the process has been sent the gateway's proof.
     is_answered: bool,
     generation: u64,
     bytes: [u8; MAX_BYTES],
@@ -79,7 +80,7 @@ impl AsFd for Intake {
 }
 
 impl SiteSide {
-    /// Takes connections whose preface a predecessor had not read to its end.
+    /// Takes over connections whose preface a predecessor had not read completely.
     pub(in crate::site) fn inherit_intakes(
         &mut self,
         base: &mut Base<'_>,
@@ -101,7 +102,7 @@ impl SiteSide {
         self.begin_intake(base, socket, peer, false);
     }
 
-    /// Begins to read a preface; `is_answered`: what a process waits for was written before.
+    /// Begins to read a preface; `is_answered`: the proof that a process waits for was sent before.
     fn begin_intake(
         &mut self,
         base: &mut Base<'_>,
@@ -140,8 +141,8 @@ impl SiteSide {
         self.on_intake(base, key, false);
     }
 
-    /// Peeks at what is there of a preface. It stays in the socket until the next worker would know its
-    /// stream, too: a worker that is killed before leaves the connection as it came.
+    /// Peeks at what has arrived of a preface. It stays in the socket until the next worker would know its
+    /// stream, too: if a worker is killed before that, it leaves the connection as it was.
     pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey, has_ended: bool) {
         while let Some(intake) = self.intakes.get_mut(key) {
             let needed = intake.needed;
@@ -219,11 +220,11 @@ impl SiteSide {
             take_off(&mut socket, length);
             match refusal.wants {
                 Wants::Verdict => {
-                    // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
+                    // This fits into the empty buffer of a fresh socket; a shim that is gone needs no answer.
                     let _ = socket.write(&Verdict::Failed(refusal.reason).encode());
                 }
                 Wants::UrgentCode => {
-                    // It was registered while its preface came.
+                    // The socket was registered while its preface was arriving.
                     let _ = base.registry().deregister(&mut socket);
                     self.refuse_beside(base, socket, refusal.reason);
                 }
@@ -234,7 +235,7 @@ impl SiteSide {
         }
     }
 
-    /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the
+    /// Says whose gateway this is, but only to nodes of this site and for a known job. Others could pass the
     /// answer on to nodes of another site, as if they were the gateway there.
     fn answer_question(&mut self, base: &mut Base<'_>, key: IntakeKey, question: &Question) {
         let Some(mut intake) = self.take_intake(key) else {
@@ -246,14 +247,14 @@ impl SiteSide {
             let why = "asks whose gateway this is, and is no node of this site";
             return base.refuse("foreign-source", peer, why);
         }
-        // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
+        // Each job is tried: this takes some ten nanoseconds for each of the jobs that sites may have.
         let mut tokens = base.jobs().iter().map(|(token, _)| token);
         let Some(token) = tokens.find(|token| question.is_of(token)) else {
             drop(tokens);
             let why = "asks whose gateway this is with an unknown job token";
             return base.refuse("unknown-token", peer, why);
         };
-        // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+        // This fits into the empty buffer of a fresh socket; a node that is gone needs no answer.
         let _ = intake.socket.write(&question.answer(token, &base.config().site));
     }
 
@@ -275,16 +276,16 @@ impl SiteSide {
             let refusal = Refusal::new("unknown-token", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         };
-        // Whoever listens where no gateway runs could pass a process's preface on to this one, and its proof
-        // back.
+        // Otherwise, somebody who listens where no gateway runs could pass a process's preface on to this
+        // gateway, and its proof back.
         if canonical(self.in_grid(base, claim.source)) != canonical(self.in_grid(base, peer)) {
             let why = format!("claims to be {}, but comes from {peer}", claim.source);
             let refusal = Refusal::new("false-source", Reason::Denied, why, claim.wants);
             return Err((refusal, Some(socket)));
         }
-        // Whatever becomes of the connection: the process sends nothing to a peer that does not prove to be
-        // of its job. Fits the empty buffer of a fresh socket; what cannot be written to is broken, and its
-        // end is reported.
+        // Sent whatever happens to the connection: the process sends nothing to a peer that does not prove
+        // that it knows the job. This fits into the empty buffer of a fresh socket; a socket that cannot be
+        // written to is broken, and its end is reported.
         if !is_answered {
             let _ = socket.write(&claim.answer(Sender::Gateway, &token));
         }
@@ -316,8 +317,8 @@ impl SiteSide {
         }
     }
 
-    /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
-    /// it.
+    /// An address of this site, as the grid knows it. A shim already uses that form; `causeway connect` uses
+    /// the address that its host has.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
         SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
@@ -351,7 +352,8 @@ fn judge(base: &Base<'_>, claim: &Claim, token: causeway_wire::Token) -> Result<
     }
 }
 
-/// The pair with the destination's site, which takes part in the job; else kind and reason of the refusal.
+/// The pair with the destination's site, which takes part in the job; otherwise kind and reason of the
+/// refusal.
 fn way_to(
     base: &Base<'_>,
     (destination, token): (SocketAddr, &causeway_wire::Token),
@@ -382,14 +384,14 @@ fn way_to(
     Ok(pair_key)
 }
 
-/// The job of a preface, where it is known and the preface proves to be of it.
+/// The job of a preface, if it is known and the preface proves that it belongs to it.
 fn known_job(base: &Base<'_>, claim: &Claim) -> Option<causeway_wire::Token> {
     let token = base.jobs().numbered(&claim.number())?;
     claim.proven(Sender::Process, &token).map(|preface| preface.token)
 }
 
-/// A source in its destination's family. A mapped one comes from an IPv4 gateway that stands in for an IPv6
-/// one; what it is translated to must be one, too.
+/// The source in its destination's family. A mapped source comes from an IPv4 gateway that stands in for an
+/// IPv6 one; the address that it is translated to must be an IPv6 one, too.
 fn in_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     match (source, destination) {
         (SocketAddr::V4(source), SocketAddr::V6(_)) => {
@@ -399,7 +401,7 @@ fn in_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The stage in which a connection begins, by how its process wants to be told.
+/// The stage in which a connection begins, depending on how its process wants to be told.
 fn stage_of(wants: Wants) -> Stage {
     match wants {
         Wants::Verdict => Stage::Awaiting,
@@ -408,14 +410,14 @@ fn stage_of(wants: Wants) -> Stage {
     }
 }
 
-/// Takes a preface off a socket that is about to be closed: with bytes in it that nobody has read, it would
-/// be reset, and what was written to it last could be lost.
+/// Takes a preface off a socket that is about to be closed. Closing a socket with unread bytes would reset
+/// it, and what was written to it last could be lost.
 fn take_off(socket: &mut TcpStream, length: usize) {
     let mut bytes = [0; MAX_BYTES];
     let _ = socket.read(&mut bytes[..length.min(MAX_BYTES)]);
 }
 
-/// A connection whose preface was not taken off it.
+/// A connection whose preface has not been taken off it.
 pub(crate) struct KeptIntake {
     pub(crate) descriptor: RawFd,
     pub(crate) peer: SocketAddr,

@@ -24,7 +24,7 @@ impl SiteSide {
     /// Goes on with the connections of a predecessor.
     ///
     /// # Errors
-    /// A descriptor is none, or cannot be registered.
+    /// A descriptor is invalid, or cannot be registered.
     pub(crate) fn inherit(&mut self, base: &mut Base<'_>, kept: KeptSite) -> Result<(), InheritError> {
         self.ports.inherit(kept.next_delivery_port);
         self.inherit_legs(base, kept.legs)?;
@@ -52,7 +52,7 @@ impl SiteSide {
                 }
             }
             if !leg.lingers && !base.jobs().knows(&leg.token) {
-                // Its job had ended, and it was to go.
+                // Its job had ended, and it was about to end, too.
                 base.set_deadline(FAREWELL, SiteDeadline::Streams(leg.token));
             }
             if leg.is_connecting() {

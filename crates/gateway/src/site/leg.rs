@@ -1,7 +1,7 @@
 //! The local end of a stream: a TCP connection with a process of this site, or with one of this host.
 //!
 //! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a
-//! slow reader slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the
+//! slow reader slows down only its own stream. Bytes towards the tunnel are never held here: a lane reads the
 //! socket when it has room.
 
 use crate::inherited::{InheritError, descriptor};
@@ -23,13 +23,13 @@ use std::time::Instant;
 pub(crate) enum Stage {
     /// Delivery: connecting to the destination. A connection without a preface has no opening.
     Connecting { opening: Option<Opening> },
-    /// Delivery: the process has still to prove that it is of the job, and gets nothing before.
+    /// Delivery: the process has yet to prove that it belongs to the job, and receives nothing before it has.
     Greeting(Greeting),
     /// Delivery: the process that the socket is for is being started.
     Starting,
-    /// Origin: the shim waits for the verdict before its first byte.
+    /// Origin: the shim waits for the verdict before it sends its first byte.
     Awaiting,
-    /// Origin: the process may write, and is told of the verdict by urgent data.
+    /// Origin: the process may write, and is told the verdict by urgent data.
     Asked,
     /// Origin: an agent waits for the process that it asked for.
     Spawning,
@@ -45,7 +45,7 @@ pub(crate) struct Opening {
     pub(crate) answer: [u8; ANSWER_BYTES],
 }
 
-/// What a process has to answer.
+/// What a process must answer.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Greeting {
     pub(in crate::site) expected: [u8; ANSWER_BYTES],
@@ -62,37 +62,39 @@ pub(crate) struct Leg {
     pub(crate) generation: u64,
     /// When it was made here.
     pub(crate) begun: Instant,
-    /// Its preface may have come after the end of the handshake.
+    /// Whether its preface may have arrived after the end of the handshake.
     pub(in crate::site) greets_late: bool,
     pub(crate) stage: Stage,
-    /// It goes on when its job has ended.
+    /// Whether it goes on when its job has ended.
     pub(crate) lingers: bool,
-    /// The socket may have bytes for the tunnel.
+    /// Whether the socket may have bytes for the tunnel.
     pub(crate) readable: bool,
-    /// The kernel has reported the end of the process's half: it will not do so again.
+    /// Whether the kernel has reported the end of the process's half, which it does only once.
     pub(crate) end_known: bool,
-    /// Urgent data has come: a read that stops before it has not emptied the socket.
+    /// Whether urgent data has arrived: a read that stops before it has not emptied the socket.
     pub(crate) has_urgent: bool,
-    /// The process has reset the connection: what it sent before is still to be read, then comes the reset.
+    /// Whether the process has reset the connection: what it sent before is still to be read, then follows
+    /// the reset.
     pub(crate) broken: bool,
-    /// The leg stands in its pair's queue of those to be read.
+    /// Whether the leg is in its pair's queue of legs to be read.
     pub(crate) scheduled: bool,
-    /// Bytes taken from the process, and bytes for it taken from the tunnel.
+    /// Bytes received from the process, and bytes from the tunnel for it.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     /// How it has sent lately: small frames go before bulk.
     pub(crate) pace: Pace,
-    /// The process has ended its half.
+    /// Whether the process has ended its half.
     pub(crate) read_ended: bool,
-    /// The far side has ended its half; so will we when the queue is empty.
+    /// Whether the far side has ended its half; this end will do so when the queue is empty.
     pub(crate) peer_finished: bool,
     write_ended: bool,
-    /// The far side has reset the stream: what it sent before goes to the process, then comes the reset.
+    /// Whether the far side has reset the stream: what it sent before is delivered to the process, then the
+    /// reset follows.
     pub(crate) is_last: bool,
     pub(in crate::site) queue: Queue,
-    /// Bytes of its preface, which were peeked at and are still to be taken off the socket.
+    /// Bytes of its preface that were peeked at and still have to be taken off the socket.
     pub(in crate::site) preface: usize,
-    /// It is of a process that the job's launcher has asked for.
+    /// Whether it belongs to a process that the job's launcher has asked for.
     pub(in crate::site) of_launcher: bool,
 }
 
@@ -136,7 +138,7 @@ impl Leg {
         }
     }
 
-    /// Gathers what the next worker needs to know, but for what waits to be written.
+    /// Gathers what the next worker needs to know, except the bytes that wait to be written.
     pub(in crate::site) fn keep(&self) -> KeptLeg {
         KeptLeg {
             descriptor: self.socket.as_fd().as_raw_fd(),
@@ -156,7 +158,7 @@ impl Leg {
                 Stage::Awaiting => KeptStage::Awaiting,
                 Stage::Asked => KeptStage::Asked,
                 Stage::Spawning => KeptStage::Spawning,
-                // No hand-over comes before its process runs.
+                // A hand-over waits until its process runs.
                 Stage::Starting | Stage::Open => KeptStage::Open,
             },
             end_known: self.end_known,
@@ -171,7 +173,8 @@ impl Leg {
         }
     }
 
-    /// Not yet registered. The kernel reports again what it has reported of the socket.
+    /// Makes a leg that is not registered yet. When it is, the kernel reports again what it has already
+    /// reported about the socket.
     pub(crate) fn inherit(kept: KeptLeg, arena: &Arena) -> Result<Leg, InheritError> {
         let stream = TcpStream::from_std(descriptor(kept.descriptor)?.into());
         let socket = Socket::inherit(stream, kept.dialled);
@@ -198,13 +201,13 @@ impl Leg {
             queue,
             preface: kept.preface,
             of_launcher: kept.of_launcher,
-            // Nobody knows when it was begun.
+            // Nobody knows when the connection began.
             greets_late: true,
             ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage, arena)
         })
     }
 
-    /// Queues it among those of its pair to be read.
+    /// Queues it among the legs of its pair that are to be read.
     pub(crate) fn take_turn(&mut self, key: LegKey, turns: &mut Turns, now: Instant) {
         self.scheduled = true;
         if self.pace.is_urgent(now) {
@@ -214,7 +217,7 @@ impl Leg {
         }
     }
 
-    /// Takes bytes from the tunnel; returns how many of them have left for the process.
+    /// Takes bytes from the tunnel; returns how many have been passed on to the process.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.received_bytes += bytes.len() as u64;
         if self.broken {
@@ -235,7 +238,8 @@ impl Leg {
         Ok(written)
     }
 
-    /// Writes what waits, and ends this direction when the far side has; returns the bytes that left.
+    /// Writes the bytes that wait, and ends this direction if the far side has ended; returns how many bytes
+    /// were passed on.
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
         if !matches!(self.stage, Stage::Open) || self.broken {
             return Ok(0);
@@ -259,7 +263,8 @@ impl Leg {
         Ok(written)
     }
 
-    /// Notes that the destination accepted, or runs. The preface goes out first; without one bytes may flow.
+    /// Notes that the destination has accepted, or runs. The preface is sent first; if there is none, bytes
+    /// may flow.
     pub(crate) fn connected(&mut self) -> io::Result<()> {
         if let Stage::Connecting {
             opening: Some(Opening { preface, answer }),
@@ -267,15 +272,16 @@ impl Leg {
         {
             self.stage = Stage::Greeting(Greeting { expected: answer });
             self.write_first(&preface)?;
-            // The handshake is over: what the process sends first, its answer, is not to wait for a timer, as
-            // what it sends next may wait for that (Nagle's rule).
+            // The handshake is over. The process's first bytes, its answer, must not wait for a timer,
+            // because its next bytes may wait for the answer's acknowledgement (Nagle's rule).
             socket2::SockRef::from(self.socket.stream()).set_tcp_quickack(true)?;
         }
         Ok(())
     }
 
-    /// Reads the process's answer; returns whether it has proved that it is of the job, and bytes may flow.
-    /// The answer stays in the socket until it is complete and right: what was taken off it is known by that.
+    /// Reads the process's answer; returns whether it has proved that the process belongs to the job, and
+    /// bytes may flow. The answer stays in the socket until it is complete and right: once it was taken off,
+    /// that is known.
     pub(crate) fn hear_answer(&mut self) -> io::Result<bool> {
         let Stage::Greeting(greeting) = &self.stage else {
             return Ok(false);
@@ -289,8 +295,8 @@ impl Leg {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
         }
-        // A guess is right once in 2^64 connections; what it takes to compare tells nothing of a tag that is
-        // used once.
+        // A guess is right once in 2^64 connections; how long the comparison takes reveals nothing useful
+        // about a tag that is used once.
         if heard != greeting.expected {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -299,14 +305,14 @@ impl Leg {
         Ok(true)
     }
 
-    /// Takes what was peeked at off the socket.
+    /// Takes the preface that was peeked at off the socket.
     pub(in crate::site) fn take_preface_off(&mut self) -> io::Result<()> {
         let count = std::mem::take(&mut self.preface);
         self.socket.take_off(count)
     }
 
-    /// Tells a waiting shim what became of its connection, and an agent why site `far` started no process.
-    /// What has failed and is told beside the stream is for `refused`.
+    /// Tells a waiting shim what happened to its connection, and an agent why site `far` started no process.
+    /// A failure that is told beside the stream is handled by `refused`.
     pub(crate) fn verdict(&mut self, verdict: Verdict, far: &str) -> io::Result<()> {
         self.take_preface_off()?;
         match (std::mem::replace(&mut self.stage, Stage::Open), verdict) {
@@ -323,7 +329,8 @@ impl Leg {
         }
     }
 
-    /// A few bytes on a socket nothing was written to yet: they fit in its buffer or the socket is broken.
+    /// Writes a few bytes to a socket to which nothing was written yet: they fit into its buffer, or the
+    /// socket is broken.
     pub(crate) fn write_first(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.socket.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
@@ -332,17 +339,17 @@ impl Leg {
         }
     }
 
-    /// Whether the destination has still to answer.
+    /// Whether the destination has yet to answer.
     pub(crate) fn is_connecting(&self) -> bool {
         matches!(self.stage, Stage::Connecting { .. })
     }
 
-    /// Whether the process has still to prove that it is of the job.
+    /// Whether the process has yet to prove that it belongs to the job.
     pub(crate) fn is_greeting(&self) -> bool {
         matches!(self.stage, Stage::Greeting(_))
     }
 
-    /// Whether a process that has still to prove itself is to get bytes.
+    /// Whether bytes wait for a process that has yet to prove itself.
     pub(crate) fn owes(&self) -> bool {
         self.is_greeting() && !self.queue.is_empty()
     }
@@ -358,7 +365,7 @@ impl Leg {
     }
 }
 
-/// What the user of a job reads if the gateway of a node's site started nothing there.
+/// What the user of a job is told if the gateway of a node's site started nothing there.
 fn why_no_process(reason: Reason) -> &'static str {
     match reason {
         Reason::Denied => {
@@ -376,7 +383,7 @@ fn why_no_process(reason: Reason) -> &'static str {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptLeg {
     pub(crate) descriptor: RawFd,
-    /// This gateway has made the connection.
+    /// Whether this gateway has made the connection.
     pub(crate) dialled: bool,
     pub(crate) of_launcher: bool,
     pub(crate) pair: usize,
@@ -394,7 +401,7 @@ pub(crate) struct KeptLeg {
     pub(crate) peer_finished: bool,
     pub(crate) write_ended: bool,
     pub(crate) preface: usize,
-    /// Written down as where it lies.
+    /// Bytes that wait; for a next worker, what is written down is only where they are.
     #[serde(skip)]
     pub(crate) queue: Vec<u8>,
 }

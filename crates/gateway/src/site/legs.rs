@@ -1,9 +1,9 @@
 //! All legs of a gateway, by their keys and by their jobs.
 //!
-//! A job's end costs as much as the job has legs, not as much as all jobs have: a site may begin and end jobs
-//! as often as it likes.
+//! The end of a job costs as much as the job has legs, not as much as all jobs have: so a site may begin and
+//! end jobs as often as it likes.
 //!
-//! Invariant: `by_job` has each leg once, under its token, and no job without legs.
+//! Invariant: `by_job` contains each leg once, under its token, and no job without legs.
 
 use crate::keys::{LegKey, Table};
 use crate::site::leg::Leg;
@@ -15,18 +15,18 @@ use std::ops::{Deref, Index, IndexMut};
 pub(crate) struct Legs {
     table: Table<LegKey, Leg>,
     by_job: HashMap<Token, HashSet<LegKey>>,
-    /// Streams that there have been so far, and most at a time.
+    /// Number of streams so far, and the most at one time.
     opened: u64,
     peak: usize,
 }
 
 impl Legs {
-    /// Counts the streams that there have been so far.
+    /// Returns how many streams there have been so far.
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Returns how many streams there have been at most at a time.
+    /// Returns the largest number of streams at one time.
     pub(crate) fn peak(&self) -> usize {
         self.peak
     }
@@ -35,7 +35,7 @@ impl Legs {
         self.opened += 1;
     }
 
-    /// Notes how many there are now.
+    /// Notes how many streams there are now.
     pub(in crate::site) fn count_present(&mut self) {
         self.peak = self.peak.max(self.len());
     }
@@ -66,13 +66,13 @@ impl Legs {
         self.table.iter_mut()
     }
 
-    /// The legs of a job, taken first, since what is done with one may remove others.
+    /// The legs of a job. They are collected first, because what is done with one may remove others.
     pub(in crate::site) fn keys_for_job(&self, token: &Token) -> Vec<LegKey> {
         let keys = self.by_job.get(token).into_iter().flatten();
         keys.copied().collect()
     }
 
-    /// Makes a leg another job's, with that one's weight.
+    /// Moves a leg to another job, whose weight it gets.
     pub(in crate::site) fn give(&mut self, key: LegKey, token: Token, weight: u32) {
         let Some(leg) = self.table.get_mut(key) else {
             return;
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(legs[LegKey(3)].weight, 5);
         legs.try_remove(LegKey(0)).unwrap();
         assert!(keys(&legs, 1).is_empty() && legs.by_job.len() == 1);
-        // As after a hand-over.
+        // The state after a hand-over.
         let legs: Legs = [(7, leg(1)), (9, leg(2)), (11, leg(1))].into_iter().collect();
         assert_eq!((keys(&legs, 1), keys(&legs, 2)), (vec![7, 11], vec![9]));
     }

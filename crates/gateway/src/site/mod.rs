@@ -1,4 +1,4 @@
-//! This site: connections of its processes, from their preface to the stream that carries them.
+//! This site's side: connections of its processes, from their preface to the stream that carries them.
 
 use crate::base::Base;
 use crate::keys::{IntakeKey, LegKey, Table};
@@ -33,10 +33,10 @@ mod streams;
 pub(crate) mod transparent;
 pub(crate) mod written;
 
-/// How a connection comes to this gateway.
+/// How a connection reaches this gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entrance {
-    /// A shim has made it; a preface comes first.
+    /// A shim has made it; it begins with a preface.
     Shim,
     /// The site's router has handed it over.
     Router,
@@ -45,10 +45,10 @@ pub(crate) enum Entrance {
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
     legs: Legs,
-    /// Keys of the legs that a router handed over and the far site has not opened yet.
+    /// Keys of the legs that a router has handed over and that the far site has not opened yet.
     handed: HashSet<LegKey>,
     intakes: Table<IntakeKey, Intake>,
-    /// All of `intakes`, by where they come from.
+    /// All of `intakes`, by the address that they come from.
     intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
     knocks: Knocks,
@@ -56,7 +56,7 @@ pub(crate) struct SiteSide {
 }
 
 impl SiteSide {
-    /// Takes a connection, which has come in this way.
+    /// Accepts a connection that has arrived in this way.
     pub(crate) fn accept(
         &mut self,
         base: &mut Base<'_>,
@@ -103,7 +103,7 @@ impl SiteSide {
         }
     }
 
-    /// Lends the connections that streams end at.
+    /// Lends the connections at which streams end.
     pub(crate) fn legs(&self) -> &Legs {
         &self.legs
     }

@@ -1,5 +1,5 @@
 //! The rules by which a router hands connections between sites to its gateway (`transparent`), as text. Pure:
-//! nothing here, and nothing in this program, applies them.
+//! nothing in this program applies them.
 //!
 //! ```text
 //! prerouting  TCP from here to other sites: marked, and given to the gateway's listener (tproxy) or to the connection it is part of
@@ -17,7 +17,7 @@ use std::net::{IpAddr, SocketAddr};
 /// Names the table, so that it can be replaced and removed without touching others.
 const TABLE: &str = "causeway";
 
-/// The mark and the routing table of what is handed over. Any would do: the gateway itself knows neither.
+/// The mark and the routing table for what is handed over. Any would do: the gateway itself uses neither.
 const MARK: &str = "0xca057";
 const ROUTES: u16 = 7002;
 
@@ -30,11 +30,12 @@ pub struct Rules {
     own: Option<IpAddr>,
     here: Vec<Cidr>,
     there: Vec<(String, Vec<Cidr>)>,
-    /// Sites whose connections are not taken, and why.
+    /// Sites whose connections are not handed over, and why.
     without: Vec<(String, &'static str)>,
-    /// Gateways that lie in the subnets of other sites: the lanes there must not be taken.
+    /// Gateways inside the subnets of other sites: lanes to them must not be handed over.
     gateways: Vec<SocketAddr>,
-    /// Where other gateways dial in, when that is an address of the site: nor must the lanes from there.
+    /// The address at which other gateways dial this one, if it is one of the site: lanes to it must not be
+    /// handed over, either.
     wan: Option<SocketAddr>,
 }
 
@@ -46,16 +47,17 @@ pub enum RulesError {
         "[listen] has no 'transparent' address to which the rules could hand connections over; set one, such as \"127.0.0.1:7002\""
     )]
     NoListener,
-    /// The site has IPv6 subnets alone.
+    /// The site has only IPv6 subnets.
     #[error("[site] has no IPv4 subnet, and only IPv4 connections are handed over")]
     NoSubnet,
-    /// No site takes such connections.
+    /// No other site accepts such connections.
     #[error("there is no other site whose gateway takes connections from its router: {0}")]
     NoSite(String),
 }
 
 impl Rules {
-    /// `status` is of the gateway that runs: only it knows the other sites' subnets, from their gateways.
+    /// `status` is that of the running gateway: only that one knows the other sites' subnets, from their
+    /// gateways.
     ///
     /// # Errors
     /// See [`RulesError`].
@@ -91,7 +93,7 @@ impl Rules {
             };
             return Err(RulesError::NoSite(all));
         }
-        // Others have dialled in, from any port.
+        // The others have dialled this gateway, from any port.
         let lanes = status.tunnels.iter().flat_map(|tunnel| &tunnel.lanes);
         let lanes = lanes.filter(|lane| lane.technique == "direct");
         let dialled = config.peers.iter().filter_map(|peer| peer.address);
@@ -186,7 +188,7 @@ impl fmt::Display for Rules {
 }
 
 impl Rules {
-    /// What else is to be done, as comments with a mark each, so that sed finds the commands.
+    /// What else has to be done, as comments with a mark before each, so that sed finds the commands.
     fn fmt_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subnets = || self.there.iter().flat_map(|(_, subnets)| subnets);
         writeln!(

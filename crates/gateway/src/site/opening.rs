@@ -1,4 +1,4 @@
-//! Opens here the streams that other sites ask for: judges them, and begins their connections.
+//! Opens the streams to this site that other sites ask for: judges them, and begins their connections.
 
 use crate::base::{Base, Bundle};
 use crate::keys::PairKey;
@@ -17,30 +17,30 @@ use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
 
-/// A process that another site's stream is for, which is still to be started.
+/// A process that another site's stream is for, and that has yet to be started.
 pub(crate) enum Process {
-    /// It counts, for this job.
+    /// The process counts bytes, for this job.
     Sink(Token),
-    /// It is of this job, on this node.
+    /// The process belongs to this job, and runs on this node.
     Node(Token, String),
 }
 
-/// The kind of a refusal that looks to the far side as if nobody listened: what else listens on a head node
-/// is nobody's business there.
+/// The kind of a refusal that looks to the far side as if nothing listened: what else listens on a head node
+/// does not concern the other site.
 pub(in crate::site) const NOT_THE_LAUNCHERS: &str = "not-the-launchers";
 
-/// What becomes of a stream that is to reach an address of this site.
+/// The outcome of a request for a stream to an address of this site.
 pub(in crate::site) enum Delivery {
-    /// A connection is under way.
+    /// A connection has been begun.
     Begun,
-    /// It is for a process that counts, which is still to be started.
+    /// The delivery is for a process that counts bytes, which has yet to be started.
     Sink,
     /// Nothing of the job's launcher listens there.
     Nobody,
 }
 
-/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
-/// and the processes themselves are written down.
+/// Writes to the audit that a connection of `causeway connect` is let in. Connections of an MPI's processes
+/// are too many, but the processes themselves are written down.
 fn record_connection(
     base: &mut Base<'_>,
     token: Token,
@@ -62,11 +62,11 @@ fn record_connection(
 }
 
 impl SiteSide {
-    /// Judges a stream that another site asks for, and begins the connection that it is to have, or returns
-    /// which process it is for.
+    /// Judges a stream that another site asks for, and begins its connection, or returns which process it is
+    /// for.
     ///
     /// # Errors
-    /// What the far side is told if it gets none.
+    /// Why the delivery gets no process, for the far side.
     pub(crate) fn open(
         &mut self,
         base: &mut Base<'_>,
@@ -110,7 +110,7 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let asked = destination;
         let own_site = base.directory().own_site();
-        // A mapped one is the same host's, whose own ports are to be known.
+        // A mapped address is the same host's, whose own ports have to be known.
         let real = own_site.real(asked.ip().to_canonical());
         let destination = SocketAddr::new(real, asked.port());
         match self.judge_delivery(base, site, token, source, asked, destination) {
@@ -149,7 +149,7 @@ impl SiteSide {
         Ok(Delivery::Begun)
     }
 
-    /// Begins the connection that a job's streams of its kind get, and says what goes first over it.
+    /// Begins the connection that streams of this kind get in this job, and returns what is sent first on it.
     fn connect(
         &mut self,
         base: &mut Base<'_>,
@@ -176,7 +176,7 @@ impl SiteSide {
     }
 }
 
-/// What a delivery begins with. Its nonce makes the proofs of both ends new ones.
+/// The beginning of a delivery. Its nonce makes the proofs of both ends unique.
 fn opening(asked: &Preface) -> Result<Opening, Reason> {
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).map_err(|_| Reason::Exhausted)?;
@@ -187,9 +187,9 @@ fn opening(asked: &Preface) -> Result<Opening, Reason> {
     Ok(Opening { preface, answer })
 }
 
-/// How many streams one site may have, and all together, with this many other sites: three quarters of the
-/// files that this gateway may open, since shims, other gateways and commands need some too, and one site no
-/// more than half, if another one may want the rest.
+/// How many streams one site may have, and all sites together, if there are this many other sites. Together
+/// they may use three quarters of the files that this gateway may open, because shims, other gateways and
+/// commands need some, too. One site may use no more than half, if another one may want the rest.
 fn most_streams(files: usize, others: usize) -> (usize, usize) {
     let all = files / 4 * 3;
     (if others > 1 { files / 2 } else { all }, all)
@@ -203,7 +203,8 @@ fn refuse_one_more(base: &mut Base<'_>, site: &str) -> Reason {
     Reason::Exhausted
 }
 
-/// Refuses a stream of a job that is not known here, or under a name that is not for this pair of sites.
+/// Refuses a stream for a job that is not known here, or under a name that does not belong to this pair of
+/// sites.
 fn refuse_unknown(base: &mut Base<'_>, site: &str, request: &OpenRequest) -> Reason {
     let why = match &request.target {
         Target::Connection { destination, .. } => {

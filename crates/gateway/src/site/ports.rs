@@ -1,17 +1,17 @@
-//! Whether the kernel may give the delivery ports to other processes of this host.
+//! Checks whether the kernel may give the delivery ports to other processes of this host.
 //!
-//! Shims take whatever comes from the gateway's address and these ports for a delivery. The kernel picks the
-//! ports of ordinary connections from `ip_local_port_range`, less `ip_local_reserved_ports`; where it picks
-//! one of ours, a process of this host that connects to a rank has its connection closed. Checked once, at
-//! the start: both are set at boot.
+//! Shims take every connection from the gateway's address and one of these ports for a delivery. The kernel
+//! picks the ports of ordinary connections from `ip_local_port_range`, without `ip_local_reserved_ports`. If
+//! it picks a delivery port, and a process of this host connects from it to a rank, that connection is
+//! closed. This is checked once, at the start, because both settings are made at boot.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// Both hold for IPv4 and IPv6.
+/// The settings of both apply to IPv4 and IPv6.
 const SYSCTLS: &str = "/proc/sys/net/ipv4";
 
-/// The delivery ports are not the gateway's alone.
+/// Other processes may get delivery ports, too.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "delivery ports {}-{} lie in this host's net.ipv4.ip_local_port_range, {}-{}: connections of other processes \
@@ -24,10 +24,10 @@ pub struct SharedPorts {
     ephemeral: RangeInclusive<u16>,
 }
 
-/// Refuses delivery ports that the kernel gives to others too.
+/// Refuses delivery ports that the kernel also gives to others.
 ///
 /// # Errors
-/// [`SharedPorts`] says what to set. A kernel that does not tell is believed.
+/// [`SharedPorts`] says what to set. If the kernel does not report its settings, the ports are accepted.
 pub fn check(ours: &RangeInclusive<u16>) -> Result<(), SharedPorts> {
     let read = |name| std::fs::read_to_string(Path::new(SYSCTLS).join(name)).unwrap_or_default();
     check_against(
@@ -53,13 +53,13 @@ fn check_against(ours: &RangeInclusive<u16>, ephemeral: &str, reserved: &str) ->
     }
 }
 
-/// `32768\t60999`.
+/// Reads `32768\t60999`.
 fn parse_ephemeral(text: &str) -> Option<RangeInclusive<u16>> {
     let (low, high) = text.trim().split_once(char::is_whitespace)?;
     Some(low.parse().ok()?..=high.trim().parse().ok()?)
 }
 
-/// One of `8080,20000-32767`.
+/// Reads one entry of `8080,20000-32767`.
 fn parse_reserved(text: &str) -> Option<RangeInclusive<u16>> {
     let (low, high) = text.split_once('-').unwrap_or((text, text));
     Some(low.parse().ok()?..=high.parse().ok()?)

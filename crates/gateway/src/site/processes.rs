@@ -23,7 +23,7 @@ impl SiteSide {
 }
 
 impl Processes<'_> {
-    /// Asks another site for a process on a node of its own, with this socket as its input and output.
+    /// Asks another site for a process on one of its nodes, with this socket as its input and output.
     pub(crate) fn ask_for(
         &mut self,
         base: &mut Base<'_>,
@@ -35,7 +35,7 @@ impl Processes<'_> {
         let target = Target::Node(node.to_owned());
         let request = OpenRequest { token, target };
         let mut socket = Socket::accepted(socket);
-        // The number that `open_stream` gives it.
+        // The number that `open_stream` will give it.
         let number = Class::Leg.token(self.site.legs.vacant_key().0);
         let registered = socket.register(base.registry(), number);
         registered.map_err(|_| Reason::Exhausted)?;
@@ -44,7 +44,7 @@ impl Processes<'_> {
     }
 
     /// Keeps the near end of a stream whose process is being started. Returns its key, and the number that
-    /// tells it from others with that key.
+    /// distinguishes it from others that get the same key.
     pub(crate) fn begin(
         &mut self,
         base: &mut Base<'_>,
@@ -66,7 +66,7 @@ impl Processes<'_> {
 
     /// Goes on once the process that a leg waits for runs, or could not be started.
     pub(crate) fn on_begun(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
-        // It may have ended meanwhile; then the process has read the end.
+        // The leg may have ended meanwhile; then the process has read the end.
         let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);
         match self.site.legs.get(key).filter(waits) {
             Some(_) if runs => self.site.begin_flow(base, key),

@@ -1,5 +1,5 @@
-//! The socket of a stream, which counts what it reads and writes: the kernel's counts say what came after
-//! that, should this worker be killed.
+//! The socket of a stream, which counts what it reads and writes: if this worker is killed, the kernel's
+//! counts show what happened after that.
 
 use crate::sys::socket::{counts, inode};
 use mio::event::Source;
@@ -10,12 +10,12 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// News of urgent data, too: a read stops before it.
+/// Includes news of urgent data, because a read stops before it.
 const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Interest::PRIORITY);
 
 pub(crate) struct Socket {
     stream: TcpStream,
-    /// This gateway has made the connection.
+    /// Whether this gateway has made the connection.
     dialled: bool,
     read: u64,
     written: u64,
@@ -39,9 +39,9 @@ impl Socket {
         Socket::inherit(stream, false)
     }
 
-    /// One that an earlier worker has used.
+    /// A socket that an earlier worker has used.
     pub(crate) fn inherit(stream: TcpStream, dialled: bool) -> Socket {
-        // Where the kernel does not count, nothing is taken up later.
+        // If the kernel does not count, the connection cannot be taken up later.
         let (read, written) = counts(&stream, dialled).map_or((0, 0), |counts| (counts.read, counts.written));
         Socket {
             inode: inode(&stream).unwrap_or(0),
@@ -121,7 +121,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends one byte beside the stream. Nothing was written yet, so it fits.
+    /// Sends one byte beside the stream. Nothing was written before, so it fits.
     pub(crate) fn send_urgent(&mut self, byte: u8) -> io::Result<()> {
         let count = socket2::SockRef::from(&self.stream).send_out_of_band(&[byte])?;
         self.written += count as u64;
@@ -129,7 +129,7 @@ impl Socket {
     }
 
     pub(crate) fn shutdown_write(&self) -> io::Result<()> {
-        // The process closed in the same moment: nothing is left to end.
+        // The process closed at the same moment: nothing is left to end.
         self.stream.shutdown(Shutdown::Write).or_else(|error| {
             if error.kind() == io::ErrorKind::NotConnected {
                 Ok(())
@@ -144,7 +144,7 @@ impl Socket {
         self.stream.take_error().unwrap_or_else(Some)
     }
 
-    /// Makes the close that follows a reset, as the far end's was.
+    /// Makes closing the socket a reset, as the far end was reset.
     pub(crate) fn reset_on_close(&self) {
         // A failure means that the connection is gone already, which is what is wanted.
         let _ = socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
@@ -157,8 +157,8 @@ impl AsFd for Socket {
     }
 }
 
-/// Makes a process's urgent data arrive in the stream. It loses its mark there: a tunnel's streams have none.
-/// By default the kernel would keep it beside the stream, where nobody reads it.
+/// Makes a process's urgent data arrive in the stream. There it loses its mark, because a tunnel's streams
+/// have none. By default, the kernel would keep it beside the stream, where nobody reads it.
 pub(crate) fn keep_urgent_data(socket: &socket2::Socket) -> io::Result<()> {
     socket.set_out_of_band_inline(true)
 }

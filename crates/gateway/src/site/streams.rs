@@ -14,8 +14,8 @@ use causeway_tunnel::{Event, OpenRequest, StreamId};
 use causeway_wire::{Reason, Token, Verdict};
 use std::time::Duration;
 
-/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
-/// to end in order.
+/// How long a connection of `causeway connect` has, once its command has ended, to deliver what was sent last
+/// and to end in order.
 pub(in crate::site) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl SiteSide {
@@ -116,7 +116,7 @@ impl SiteSide {
         }
     }
 
-    /// A delivery's connect has ended, one way or the other.
+    /// A delivery's connect has succeeded or failed.
     fn on_delivery(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
@@ -129,7 +129,7 @@ impl SiteSide {
         self.break_leg(base, key, deliver::reason(&error));
     }
 
-    /// Somebody is at the other end of the socket: the far side learns of it, and bytes flow.
+    /// Somebody is at the other end of the socket: the far side is told, and bytes flow.
     pub(in crate::site) fn begin_flow(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
@@ -154,7 +154,7 @@ impl SiteSide {
         self.flush_leg(base, key);
     }
 
-    /// Writes what waits for a process and tells the tunnel what has left.
+    /// Writes the bytes that wait for a process, and tells the tunnel how many were passed on.
     fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
@@ -175,7 +175,7 @@ impl SiteSide {
         }
     }
 
-    /// The process has reset its connection. The kernel still has what it sent before, and hands it out
+    /// The process has reset its connection. The kernel still has what it sent before, and hands that out
     /// first; so does the stream.
     pub(in crate::site) fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
@@ -211,7 +211,7 @@ impl SiteSide {
         }
     }
 
-    /// The process is gone, or could not be reached: the far side learns of it.
+    /// The process is gone, or could not be reached: the far side is told.
     pub(in crate::site) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get(key) else {
             return;
@@ -225,7 +225,8 @@ impl SiteSide {
         self.drop_leg(base, key);
     }
 
-    /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
+    /// Opens a stream for a socket of this site that the loop has already registered as another kind of
+    /// source.
     pub(in crate::site) fn open_stream(
         &mut self,
         base: &mut Base<'_>,
@@ -240,7 +241,7 @@ impl SiteSide {
         if !pair.tunnel().may_open() {
             return Err(Reason::Exhausted);
         }
-        // What crosses is worth nothing at any other pair of sites.
+        // The name that crosses is useless for any other pair of sites.
         let shared = pair_token::token_for_pair(&request.token, &base.driver.config.site, pair.site());
         let id = pair.tunnel().open(&OpenRequest {
             token: shared,
@@ -275,7 +276,7 @@ impl SiteSide {
         Ok(entry)
     }
 
-    /// Puts a new socket under the loop's care as the local end of a stream.
+    /// Registers a new socket with the loop, as the local end of a stream.
     pub(in crate::site) fn add_leg(
         &mut self,
         base: &mut Base<'_>,
@@ -309,17 +310,17 @@ impl SiteSide {
         Ok(key)
     }
 
-    /// The far side is gone, or refused: the process learns of it.
+    /// The far side is gone, or has refused: the process is told.
     pub(in crate::site) fn abort_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         if matches!(leg.stage, Stage::Asked) {
             if let Some(mut leg) = self.take_leg(base, key) {
-                // With bytes in it that nobody has read, it would be reset at once.
+                // With unread bytes in it, the socket would be reset at once.
                 let _ = leg.take_preface_off();
                 let mut socket = leg.socket.into_stream();
-                // It was registered, or it would be no leg.
+                // The socket was registered, or this would not be a leg.
                 let _ = base.registry().deregister(&mut socket);
                 self.refuse_beside(base, socket, reason);
             }
@@ -329,7 +330,7 @@ impl SiteSide {
             return self.postpone_reset(base, key);
         }
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
-            // The shim reads the verdict, then the end; a reset could overtake the verdict.
+            // The shim reads the verdict, and then the end; a reset could overtake the verdict.
             let far = base.tunnels.pairs().get(leg.pair).map(|pair| pair.site());
             let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
@@ -338,8 +339,9 @@ impl SiteSide {
         self.drop_leg(base, key);
     }
 
-    /// Forgets a leg and closes its socket, which deregisters it: a leg's descriptor has no duplicate. It is
-    /// closed once that is written down: until then, the next worker would look for it.
+    /// Forgets a leg and closes its socket, which deregisters it: a leg's descriptor has no duplicate. The
+    /// socket is closed once the leg's removal is written down: until then, the next worker would look for
+    /// it.
     pub(in crate::site) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         if let Some(leg) = self.take_leg(base, key) {
             base.driver.closing.push(leg.socket.into_stream().into());
@@ -369,8 +371,8 @@ impl SiteSide {
 
     /// Ends the streams of a job that is over.
     pub(crate) fn end_job(&mut self, base: &mut Base<'_>, token: &Token, job: &Job) {
-        // A bare connection ends as its two ends do, who have a moment for that: a reset at once would take
-        // from the far side what was sent last.
+        // A bare connection ends when its two ends do, which have a moment for that: a reset at once would
+        // discard what was sent last to the far side.
         if job.bare {
             if !job.lingers {
                 base.set_deadline(FAREWELL, SiteDeadline::Streams(*token));
@@ -383,7 +385,7 @@ impl SiteSide {
         self.end_streams(base, token);
     }
 
-    /// Ends these streams, whose tunnel is over or is about to be.
+    /// Ends these streams, whose tunnel is over or about to end.
     pub(crate) fn abort(&mut self, base: &mut Base<'_>, legs: Vec<LegKey>) {
         for leg in legs {
             self.abort_leg(base, leg, Reason::NoTunnel);

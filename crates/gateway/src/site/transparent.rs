@@ -1,13 +1,12 @@
-//! Connections that the site's router hands over (TPROXY): of processes that no shim can be in, such as
-//! statically linked ones. `nft` has the router's rules, docs/transparent.md the user's view.
+//! Connections that the site's router hands over (TPROXY): they belong to processes that cannot have a shim,
+//! such as statically linked ones. `nft` has the router's rules, docs/transparent.md the user's view.
 //!
 //! ```text
 //! node -- SYN to nancy-1 --> this host: nft hands it to our listener; its local address is nancy-1's, its peer the node
 //! far gateway: binds the node's address and port, connects to nancy-1, whose answers the far router's rules bring back
 //! ```
-//! There is no preface, so no token: a connection is carried under a job begun for such connections
-//! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true
-//! addresses.
+//! There is no preface, and so no token: a connection is carried under any running job that was begun for
+//! such connections (`causeway run --transparent`). The processes at both ends see only the true addresses.
 
 use crate::base::{Base, Bundle};
 use crate::error::GatewayError;
@@ -28,11 +27,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Connections that the far site has not opened yet. More wait in the kernel's queue, as those without a
-/// preface do.
+/// Handed-over connections that the far site has not opened yet. More wait in the kernel's queue, like those
+/// without a preface.
 const AT_MOST: usize = 4096;
 
-/// Backlog, as that of the standard library's listeners.
+/// Length of the backlog, the same as for the standard library's listeners.
 const BACKLOG: i32 = 1024;
 
 /// Listens for connections to addresses that are not this host's.
@@ -52,7 +51,7 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, GatewayError> {
     })
 }
 
-/// Starts a connection that comes from another host's address, as far as the destination can see.
+/// Starts a connection that, as far as the destination can see, comes from another host's address.
 pub(crate) fn connect(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpStream> {
     let socket = transparent_socket(destination)?;
     socket.set_tcp_nodelay(true)?;
@@ -95,7 +94,8 @@ impl SiteSide {
             Ok(judged) => judged,
             Err(refusal) => return self.turn_back(base, &socket, peer, refusal),
         };
-        // open_stream takes sockets that the loop cares for already; this is the number it gives them.
+        // open_stream takes sockets that the loop has registered already; this is the number that it gives
+        // them.
         let number = Class::Leg.token(self.legs.vacant_key().0);
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base.registry().register(&mut socket, number, interest) {
@@ -117,7 +117,7 @@ impl SiteSide {
 
     fn turn_back(&mut self, base: &mut Base<'_>, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
         base.refuse(kind, peer.ip(), why);
-        // The kernel has accepted already: only a reset still says no.
+        // The kernel has accepted already: only a reset can still refuse.
         let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
     }
 
@@ -180,7 +180,8 @@ impl SiteSide {
         }
     }
 
-    /// Tells of a destination that has not answered. Whoever forgot the rules here sees nothing else.
+    /// Reports a destination that has not answered. Somebody who forgot the rules at this site has no other
+    /// sign of it.
     fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
         let Some(leg) = leg.filter(|leg| base.jobs().is_transparent(&leg.token)) else {
@@ -197,12 +198,13 @@ impl SiteSide {
         }
     }
 
-    /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
-    /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
+    /// A job for handed-over connections is over. Nothing shows to which of several jobs such a connection
+    /// belongs. So connections go on while another such job runs; those of the last job are left to end with
+    /// it.
     pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
         for key in self.legs.keys_for_job(token) {
             let site = base.tunnels.pairs().site_of(self.legs[key].pair);
-            // The other ones are starters' and agents', which are the job's own.
+            // The other legs belong to starters and agents, which are the job's own.
             if !self.legs[key].of_launcher
                 && let Some(other) = base.jobs().transparent(site)
             {
@@ -225,8 +227,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    /// A gateway of a site on loopback that knows the sites nancy and orsay; only nancy's takes what its
-    /// router hands over. It does so itself in what it says, without the listener, which needs a privilege.
+    /// A gateway on loopback that knows the sites nancy and orsay; only nancy's gateway accepts what its
+    /// router hands over. This gateway announces that it does, too, but without a listener, which would need
+    /// a privilege.
     fn gateway(directory: &Path) -> Gateway {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();
@@ -270,7 +273,7 @@ mod tests {
         gateway.membership.jobs_mut().start(token, job);
     }
 
-    /// A job of this site's own that runs at one other site.
+    /// A job of this site that runs at one other site.
     fn begin_own(gateway: &mut Gateway, token: Token, site: &str) {
         let origin = Origin::Here(crate::keys::CommandKey(1));
         let mut job = Job::new("mpirun".into(), 1, origin, Default::default());
@@ -319,7 +322,7 @@ mod tests {
                 "{source} {destination}"
             );
         }
-        // The job is one that runs there, this site's own first.
+        // The job is one that runs at that site, preferably one of this site's own.
         begin_own(&mut gateway, Token([0; 16]), "orsay");
         let to_nancy = |gateway: &mut Gateway| judged(gateway, "127.1.0.1:5000", "10.2.0.1:6000");
         assert_eq!(to_nancy(&mut gateway), Ok((PairKey(2), token)));
@@ -415,7 +418,7 @@ mod tests {
         };
         begin(&mut gateway, first, true);
         begin(&mut gateway, second, true);
-        // The pair is pretended, and of a site without a name.
+        // The pair is made up, and belongs to a site without a name.
         for token in [first, second] {
             let job = gateway.membership.jobs_mut().get_mut(&token).unwrap();
             job.told.insert(String::new());

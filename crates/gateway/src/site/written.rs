@@ -1,5 +1,5 @@
-//! What the next worker needs to know of a site's connections, should this one be killed, and what the
-//! kernel adds to it.
+//! What the next worker needs to know about a site's connections if this one is killed, and what the kernel
+//! adds to that.
 
 use crate::book::{Book, Records, kind};
 use crate::inherited::StateError;
@@ -23,14 +23,14 @@ pub(crate) struct SiteCounts {
     pub(crate) next_delivery_port: u16,
 }
 
-/// A connection, as it is written down.
+/// A connection in the form in which it is written down.
 #[derive(Serialize, Deserialize)]
 struct WrittenLeg {
-    /// The queue is where `queue` says.
+    /// The leg. Its queue is where `queue` says.
     leg: KeptLeg,
     /// The inode, which distinguishes the socket from another one with the same descriptor.
     inode: u64,
-    /// Bytes read from the socket and written to it.
+    /// Bytes read from the socket, and written to it.
     read: u64,
     written: u64,
     queue: Places,
@@ -79,15 +79,15 @@ pub(crate) fn follow_counts(records: &Records) -> Result<SiteCounts, StateError>
     Ok(counts.map_or(Ok(SiteCounts::default()), |counts| postcard::from_bytes(counts))?)
 }
 
-/// A connection that goes on, or does not, and what its socket has moved since it was written down.
+/// A connection that goes on, or does not, and how much its socket has moved since it was written down.
 pub(crate) struct Followed {
     pub(crate) key: usize,
     pub(crate) leg: KeptLeg,
     pub(crate) moved: Moved,
 }
 
-/// Reads what was written down of connections, and brings it up to date with the kernel. `was_killed`: the
-/// worker may have done something since then.
+/// Reads the connections that were written down, and updates them from the kernel. `was_killed`: the worker
+/// may have done something since it wrote.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -113,12 +113,12 @@ pub(crate) fn follow(
                 leg.broken |= counts.is_closed && error != Ok(0);
                 bring_up(&mut leg, counts, (written.read, written.written))
             }
-            // Nothing counts, and nothing was done since then.
+            // The kernel does not count, but nothing was done since then.
             Err(_) if !was_killed => Some(Moved::Bytes { read: 0, written: 0 }),
             Err(_) => None,
         });
         legs.push(Followed {
-            // Fits: it was one.
+            // It fits: it was a usize.
             key: key.id as usize,
             leg,
             moved: moved.unwrap_or(Moved::Lost),
@@ -133,8 +133,8 @@ fn socket_of(descriptor: i32, expected: u64) -> Option<BorrowedFd<'static>> {
     (inode(&socket) == Some(expected)).then_some(socket)
 }
 
-/// Brings a connection up to date with what its socket has read and written in all; returns what it has moved
-/// since then, `None` if that cannot be.
+/// Updates a connection by what its socket has read and written in all; returns how much it has moved since
+/// it was written down, `None` if that is impossible.
 fn bring_up(leg: &mut KeptLeg, counts: Counts, (read, written): (u64, u64)) -> Option<Moved> {
     let mut read = counts.read.checked_sub(read)?;
     let mut written = counts.written.checked_sub(written)?;

@@ -5,7 +5,7 @@ use nix::ifaddrs::InterfaceAddress;
 use nix::sys::socket::SockaddrStorage;
 use std::net::IpAddr;
 
-/// Whether an interface of this host has the address. Asked anew each time: interfaces come and go.
+/// Whether an interface of this host has the address. Asked anew each time, because interfaces come and go.
 pub(crate) fn is_of_this_host(address: IpAddr) -> bool {
     let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
     let mut own = interfaces.filter_map(|interface| ip_of(interface.address?));
@@ -13,7 +13,7 @@ pub(crate) fn is_of_this_host(address: IpAddr) -> bool {
     address.is_loopback() || own.any(|own| own == address)
 }
 
-/// The networks that this host reaches directly, but for loopback and what every link has of itself.
+/// The networks that this host reaches directly, except loopback and those that every link has.
 pub(crate) fn networks_of_this_host() -> Vec<Cidr> {
     let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
     let mut networks: Vec<Cidr> = interfaces.filter_map(network).collect();

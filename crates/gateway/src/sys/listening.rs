@@ -1,4 +1,5 @@
-//! Finds whose a listening socket of this host is: the kernel names it (sock_diag(7)), and /proc the process.
+//! Finds to whom a listening socket of this host belongs: the kernel names it (sock_diag(7)), and /proc the
+//! process.
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 use std::collections::VecDeque;
@@ -9,19 +10,19 @@ use std::os::fd::AsRawFd;
 /// SOCK_DIAG_BY_FAMILY and NLM_F_REQUEST of linux/sock_diag.h and linux/netlink.h.
 const BY_FAMILY: u16 = 20;
 const REQUEST: u16 = 1;
-/// A state of linux/tcp_states.h, which stands behind the family.
+/// A state of linux/tcp_states.h, which follows the family.
 const LISTEN: u8 = 10;
 
-/// `struct nlmsghdr`, `struct inet_diag_req_v2` and what of `struct inet_diag_msg` is read.
+/// `struct nlmsghdr`, `struct inet_diag_req_v2` and the part of `struct inet_diag_msg` that is read.
 const HEADER_BYTES: usize = 16;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 const UID_AT: usize = HEADER_BYTES + 64;
 const INODE_AT: usize = HEADER_BYTES + 68;
 
-/// Processes of a job on its head node that are checked: a launcher has a few.
+/// Most processes of a job on its head node that are checked: a launcher has a few.
 const MOST_PROCESSES: usize = 4096;
 
-/// Who takes connections at an address of this host.
+/// Who accepts connections at an address of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taker {
     /// The process that was asked about, or one that it has started.
@@ -30,7 +31,7 @@ pub(crate) enum Taker {
     Nobody,
 }
 
-/// Finds who takes connections at an address of this host. If the process cannot be seen from here, as in a
+/// Finds who accepts connections at an address of this host. If the process cannot be seen from here, as in a
 /// container, this user's sockets count as its own.
 pub(crate) fn taker(process: u32, address: SocketAddr) -> Taker {
     match listener(address) {
@@ -63,7 +64,7 @@ struct Listener {
     inode: u32,
 }
 
-/// The socket that would take a connection to this address.
+/// The socket that would receive a connection to this address.
 fn listener(address: SocketAddr) -> Option<Listener> {
     let socket = socket(
         AddressFamily::Netlink,
@@ -97,7 +98,7 @@ fn request(address: SocketAddr) -> Vec<u8> {
     bytes.extend(ip);
     bytes.extend([0; 16]);
     bytes.extend([0; 4]);
-    // Whatever socket it is, by INET_DIAG_NOCOOKIE.
+    // Any socket, by INET_DIAG_NOCOOKIE.
     bytes.extend([0xff; 8]);
     bytes
 }
@@ -162,7 +163,7 @@ mod tests {
             let stream = TcpStream::connect(to).unwrap();
             assert_eq!(taker(own, stream.local_addr().unwrap()), Taker::Nobody, "{bound}");
             drop((socket, stream));
-            // A child that another test is starting has all sockets until it has become its program.
+            // A child that another test is starting has all sockets open until it has executed its program.
             let until = Instant::now() + Duration::from_secs(20);
             while taker(own, to) != Taker::Nobody {
                 assert!(Instant::now() < until, "{bound}");

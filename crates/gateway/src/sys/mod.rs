@@ -1,4 +1,4 @@
-//! What the kernel gives: sockets and their options, signals, timers, listeners, and who is let in.
+//! What the kernel provides: sockets and their options, signals, timers, listeners, and processes.
 
 pub(crate) mod addresses;
 pub(crate) mod listening;

@@ -1,4 +1,4 @@
-//! A process that shares this one's descriptors, and what such a pair needs of the kernel.
+//! A process that shares this one's descriptors, and what such a pair of processes needs from the kernel.
 #![allow(unsafe_code)]
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -11,14 +11,14 @@ use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// More than a process may have, unless an administrator has raised that (fs.nr_open).
+/// More descriptors than a process may have, unless an administrator has raised that limit (fs.nr_open).
 const MOST_DESCRIPTORS: RawFd = 1 << 20;
 
 /// Makes a child that has a copy of this process's memory, and shares its descriptors: what either opens or
 /// closes is open or closed in both, and stays open when one of them ends (clone(2), CLONE_FILES). `None` in
 /// the child.
 ///
-/// The caller must have one thread, as for fork(2).
+/// The caller must have only one thread, as for fork(2).
 ///
 /// # Errors
 /// Those of clone(2).
@@ -43,7 +43,7 @@ pub(crate) fn open_descriptors() -> io::Result<Vec<RawFd>> {
     let listed = fs::read_dir("/proc/self/fd")?;
     let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let mut numbers: Vec<RawFd> = numbers.collect();
-    // The one by which the directory was read is among them, and closed by now.
+    // The descriptor through which the directory was read is among them, and closed by now.
     numbers.retain(|number| is_open(*number));
     Ok(numbers)
 }
@@ -53,8 +53,7 @@ fn is_open(number: RawFd) -> bool {
 }
 
 fn flags(number: RawFd) -> nix::Result<FdFlag> {
-    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1, which /proc
-    // lists never.
+    // SAFETY: a number that is not open only makes the call fail; it is not -1, which /proc never lists.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl(borrowed, FcntlArg::F_GETFD).map(FdFlag::from_bits_retain)
 }
@@ -79,7 +78,7 @@ pub(crate) fn set_closes_on_exec(number: RawFd, closes: bool) -> nix::Result<()>
     fcntl(borrowed, FcntlArg::F_SETFD(flags)).map(drop)
 }
 
-/// Closes all descriptors but these. It opens none: the table may be full.
+/// Closes all descriptors except these. It opens none, because the table may be full.
 pub(crate) fn close_all_but(kept: &[RawFd]) {
     let mut kept = kept.to_vec();
     kept.sort_unstable();
@@ -93,10 +92,10 @@ pub(crate) fn close_all_but(kept: &[RawFd]) {
 }
 
 fn close_range(first: RawFd, last: RawFd) {
-    // SAFETY: the caller's part: no value of this process owns one of these.
+    // SAFETY: by the caller's promise, no value of this process owns one of these.
     let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if closed != 0 {
-        // Before Linux 5.9.
+        // Before Linux 5.9, there is no close_range(2).
         (first..=last.min(MOST_DESCRIPTORS)).for_each(close);
     }
 }
@@ -106,14 +105,14 @@ pub(crate) fn borrow(number: RawFd) -> Option<BorrowedFd<'static>> {
     if number < 0 {
         return None;
     }
-    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    // SAFETY: a number that is not open only makes the call fail; it is not -1.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl(borrowed, FcntlArg::F_GETFD).ok().map(|_| borrowed)
 }
 
 /// Closes a descriptor that no value of this process owns.
 pub(crate) fn close(number: RawFd) {
-    // SAFETY: the caller's part; a number that is not open is an error of the call and nothing worse.
+    // SAFETY: the caller's promise; a number that is not open only makes the call fail.
     unsafe { libc::close(number) };
 }
 
@@ -122,14 +121,14 @@ pub(crate) fn close(number: RawFd) {
 /// # Errors
 /// The number is not open, or this process has too many.
 pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    // SAFETY: a number that is not open only makes the call fail; it is not -1.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     let copy = fcntl(borrowed, FcntlArg::F_DUPFD_CLOEXEC(libc::STDERR_FILENO + 1))?;
-    // SAFETY: the kernel has just given it to nobody else.
+    // SAFETY: the kernel has just made it, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// Signals that a program's own faults raise, abort(3) and forbidden system calls among them.
+/// Signals that are raised by a program's own faults, including abort(3) and forbidden system calls.
 const FAULTS: [i32; 7] = [
     libc::SIGILL,
     libc::SIGTRAP,
@@ -151,13 +150,13 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Whether another process has killed it, or the kernel for reasons of its own: by a signal that no fault
-    /// of a program raises.
+    /// Whether it was killed from outside, by another process or by the kernel: by a signal that no fault of
+    /// a program raises.
     pub(crate) fn is_killed(self) -> bool {
         self.code != libc::CLD_EXITED && !FAULTS.contains(&self.status)
     }
 
-    /// As a shell would report it.
+    /// The status that a shell would report.
     pub(crate) fn exit_status(self) -> u8 {
         let base = if self.code == libc::CLD_EXITED { 0 } else { 128 };
         u8::try_from(self.status + base).unwrap_or(1)
@@ -176,10 +175,10 @@ impl Display for Ended {
     }
 }
 
-/// A child that has ended, if one has: this one, or any. It stays one that has ended until it is collected.
+/// A child that has ended, if one has: this one, or any. It can be found again until it is collected.
 ///
 /// # Errors
-/// Those of waitid(2); that there is no child is no error.
+/// Those of waitid(2); having no child is not an error.
 pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
     let (kind, id) = match which {
         Some(process) => (libc::P_PID, process.as_raw().cast_unsigned()),
@@ -197,7 +196,7 @@ pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
             _ => Err(error),
         };
     }
-    // SAFETY: waitid(2) fills these fields, or leaves them zero where no child has ended.
+    // SAFETY: waitid(2) fills these fields, or leaves them zero if no child has ended.
     let (process, status) = unsafe { (info.si_pid(), info.si_status()) };
     Ok((process != 0).then_some(Ended {
         process: Pid::from_raw(process),
@@ -206,26 +205,26 @@ pub(crate) fn ended_child(which: Option<Pid>) -> io::Result<Option<Ended>> {
     }))
 }
 
-/// Makes what a child of this process leaves behind children of this process, and not of init (prctl(2),
+/// Makes orphans among the descendants of this process its children, and not init's (prctl(2),
 /// PR_SET_CHILD_SUBREAPER). exec(3) does not change that.
 pub(crate) fn take_in_orphans() -> nix::Result<()> {
     nix::sys::prctl::set_child_subreaper(true)
 }
 
-/// How long a worker may take to say its last words once its keeper is gone: a little more than a stop in
-/// order takes.
+/// How long a worker may take to send its last messages once its keeper is gone: a little longer than an
+/// orderly stop takes.
 const LAST_WORDS_SECONDS: libc::c_uint = 3;
 
-/// The parent that this process ends with.
+/// The parent without which this process stops.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 
-/// Makes this process stop, as by SIGTERM, when its parent is gone; the kernel ends it if it then does not.
-/// It must take SIGTERM as a descriptor's event.
+/// Makes this process stop, as by SIGTERM, when its parent is gone; if it then does not, the kernel ends it.
+/// It must read SIGTERM from a descriptor.
 pub(crate) fn stop_with_parent(parent: Pid) -> nix::Result<()> {
     PARENT.store(parent.as_raw(), Ordering::Relaxed);
-    // Not one of those that people send. A number that only a libc knows.
+    // Not a signal that people send. Only a libc knows the number.
     let signal = libc::SIGRTMIN() + 3;
-    // SAFETY: all zero is a valid sigaction; the handler does what is safe in one (signal-safety(7)).
+    // SAFETY: all zero is a valid sigaction; the handler calls only what is safe there (signal-safety(7)).
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_parents_death as extern "C" fn(libc::c_int) as usize;
@@ -237,9 +236,9 @@ pub(crate) fn stop_with_parent(parent: Pid) -> nix::Result<()> {
     nix::errno::Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }).map(drop)
 }
 
-/// Runs even where the loop does not: a worker that no longer serves must not keep the gateway's addresses.
+/// Runs even if the loop does not: a worker that no longer serves must not keep the gateway's addresses.
 extern "C" fn on_parents_death(_: libc::c_int) {
-    // SAFETY: all are safe in a handler of signals. Sent by somebody else, the signal means nothing.
+    // SAFETY: all calls are safe in a signal handler. If somebody else sends the signal, it has no effect.
     unsafe {
         if libc::getppid() != PARENT.load(Ordering::Relaxed) {
             libc::alarm(LAST_WORDS_SECONDS);
@@ -248,12 +247,13 @@ extern "C" fn on_parents_death(_: libc::c_int) {
     }
 }
 
-/// Whether the parent that this process stops with is gone.
+/// Whether the parent without which this process stops is gone.
 pub(crate) fn is_orphan(parent: u32) -> bool {
     nix::unistd::getppid().as_raw().cast_unsigned() != parent
 }
 
-/// Raises the limit of open files as far as the user may, and returns it: a stream takes one at each gateway.
+/// Raises the limit on open files as far as the user may, and returns it: a stream takes one file at each
+/// gateway.
 pub(crate) fn raise_file_limit() -> u64 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return u64::MAX;
@@ -264,7 +264,8 @@ pub(crate) fn raise_file_limit() -> u64 {
     }
 }
 
-/// How much sooner the kernel ends this process than its maker when memory runs out (proc(5), oom_score_adj).
+/// How much more readily the kernel ends this process than its parent when memory runs out (proc(5),
+/// oom_score_adj).
 const ENDED_FIRST: i32 = 100;
 const MOST_SCORE: i32 = 1000;
 
@@ -273,12 +274,12 @@ fn change_score(file: &str, change: i32) -> Option<()> {
     fs::write(file, (score + change).min(MOST_SCORE).to_string()).ok()
 }
 
-/// Makes the kernel end this process before others of its user when memory runs out.
+/// Makes the kernel end this process before other processes of its user when memory runs out.
 pub(crate) fn be_ended_first() {
     let _ = change_score("/proc/self/oom_score_adj", ENDED_FIRST);
 }
 
-/// Undoes that for a process that this one has started. If that is refused, it stays.
+/// Undoes this in a process that this one has started. If that is refused, nothing changes.
 pub(crate) fn not_ended_first(child: u32) {
     let _ = change_score(&format!("/proc/{child}/oom_score_adj"), -ENDED_FIRST);
 }

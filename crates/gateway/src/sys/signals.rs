@@ -12,13 +12,13 @@ pub(crate) struct Signals(SignalFd);
 
 impl Signals {
     /// Takes the signals of the calling thread. Processes started later inherit them blocked (the standard
-    /// library leaves the mask alone since rust-lang/rust#101077): each has to unblock them first thing, as
+    /// library leaves the mask alone since rust-lang/rust#101077): each has to unblock them first of all, as
     /// start-node does.
     pub(crate) fn take() -> io::Result<Signals> {
         let mut set = heeded(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         set.add(Signal::SIGCHLD);
         let mut blocked = set;
-        // A limit on the size of files is an error of the write then, as a full disk is.
+        // A limit on the size of files then makes the write fail, as a full disk does.
         blocked.add(Signal::SIGXFSZ);
         blocked.thread_block()?;
         Ok(Signals(SignalFd::with_flags(
@@ -39,7 +39,7 @@ impl Signals {
         self.0.as_fd()
     }
 
-    /// The next signal that has come in.
+    /// The next signal that has arrived.
     pub(crate) fn next(&self) -> Option<Signal> {
         let info = self.0.read_signal().ok()??;
         Signal::try_from(info.ssi_signo as i32).ok()

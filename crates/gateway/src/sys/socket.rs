@@ -1,13 +1,13 @@
-//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`
-//! and `process`, the only unsafe code of this crate.
+//! What the standard library lacks: socket options, and descriptors that a predecessor left. Together with
+//! `priority` and `process`, the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
 use mio::net::TcpStream;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows less
-/// leaves the rest zero.
+/// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows a
+/// shorter one leaves the rest zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpInfo {
@@ -54,7 +54,7 @@ struct TcpInfo {
 const MSS: usize = 2;
 const PMTU: usize = 13;
 const CA_STATE: usize = 1;
-/// TCP_CA_Disorder of include/uapi/linux/tcp.h; from the next on, segments are being sent again.
+/// TCP_CA_Disorder of include/uapi/linux/tcp.h; from the next state on, segments are being sent again.
 const DISORDER: u8 = 1;
 
 /// Two ends of a connection within this host; the far one blocks.
@@ -66,7 +66,7 @@ pub(crate) fn loopback_pair() -> io::Result<(TcpStream, std::net::TcpStream)> {
     let far = std::net::TcpStream::connect(listener.local_addr()?)?;
     let own = far.local_addr()?;
     loop {
-        // Somebody else of this host may have come first.
+        // Another process of this host may have connected first.
         let (near, peer) = listener.accept()?;
         if peer == own {
             for end in [&near, &far] {
@@ -78,15 +78,15 @@ pub(crate) fn loopback_pair() -> io::Result<(TcpStream, std::net::TcpStream)> {
     }
 }
 
-/// What has gone over a TCP connection, as the kernel counts it, without what it began and ended with.
+/// How much a TCP connection has carried, as the kernel counts it, without its beginning and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Bytes that were read from it, and that were written to it.
+    /// Bytes that were read from it, and bytes that were written to it.
     pub(crate) read: u64,
     pub(crate) written: u64,
-    /// This end has ended its half.
+    /// Whether this end has ended its half.
     pub(crate) has_ended: bool,
-    /// It is closed at both ends, or was reset.
+    /// Whether it is closed at both ends, or was reset.
     pub(crate) is_closed: bool,
 }
 
@@ -107,16 +107,17 @@ nix::ioctl_read_bad!(
     libc::c_int
 );
 nix::ioctl_read_bad!(
-    /// Bytes that were written and not acknowledged (tcp(7), SIOCOUTQ).
+    /// Bytes that were written and have not been acknowledged (tcp(7), SIOCOUTQ).
     unacknowledged_bytes,
     libc::TIOCOUTQ,
     libc::c_int
 );
 
-/// Counts what has gone over a connection; `dialled`: this end has made it. Nobody else may use it meanwhile.
+/// Counts how much a connection has carried; `dialled`: this end has made it. Nobody else may use it
+/// meanwhile.
 ///
 /// # Errors
-/// It is no TCP connection; the kernel is older than 4.1, which does not count.
+/// It is not a TCP connection, or the kernel is older than 4.1 and does not count.
 pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
     let number = socket.as_fd().as_raw_fd();
     loop {
@@ -138,7 +139,8 @@ pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
             FIN_WAIT1 | FIN_WAIT2 | TIME_WAIT | LAST_ACK | CLOSING | CLOSE
         );
         let far_has_ended = matches!(state, TIME_WAIT | CLOSE_WAIT | LAST_ACK | CLOSING | CLOSE);
-        // A connection's beginning counts as a byte for the dialler, an end for both (tcp_ack, tcp_fin).
+        // The beginning of a connection counts as a byte for the dialler, an end as one for both (tcp_ack,
+        // tcp_fin).
         let sent = after.bytes_acked + unsigned(unacknowledged);
         let beginning = u64::from(dialled && state != SYN_SENT);
         let received = after.bytes_received.saturating_sub(unsigned(unread));
@@ -151,7 +153,7 @@ pub(crate) fn counts(socket: &impl AsFd, dialled: bool) -> io::Result<Counts> {
     }
 }
 
-/// What distinguishes a socket from another one with its descriptor.
+/// A number that distinguishes a socket from another one with the same descriptor.
 pub(crate) fn inode(socket: &impl AsFd) -> Option<u64> {
     nix::sys::stat::fstat(socket).ok().map(|stat| stat.st_ino)
 }
@@ -160,16 +162,16 @@ fn unsigned(number: libc::c_int) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// What the kernel knows of a TCP connection's path (tcp(7), TCP_INFO).
+/// What the kernel knows about a TCP connection's path (tcp(7), TCP_INFO).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathInfo {
     pub(crate) rtt_microseconds: u32,
     pub(crate) least_rtt_microseconds: u32,
-    /// Bytes that may be on their way.
+    /// Bytes that may be in flight.
     pub(crate) window_bytes: u64,
-    /// Bytes per second of the last acknowledged flight.
+    /// The rate of the last acknowledged flight, in bytes per second.
     pub(crate) delivery_rate: u64,
-    /// Segments with data sent since the connection came up, those sent again among them.
+    /// Segments with data sent since the connection came up, including those sent again.
     pub(crate) segments: u32,
     /// Segments sent again.
     pub(crate) retransmits: u32,
@@ -184,7 +186,7 @@ pub(crate) struct PathInfo {
     pub(crate) mtu_bytes: u32,
     /// Datagrams lost on the way here that parity repaired.
     pub(crate) repaired: u64,
-    /// Lost segments are being made up for.
+    /// Whether lost segments are being sent again.
     pub(crate) is_recovering: bool,
 }
 
@@ -229,7 +231,7 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
 }
 
 /// Never sends faster than this many bytes per second; `None` takes the bound away. The kernel paces by
-/// itself where the interface has no fq (tcp(7), SO_MAX_PACING_RATE; tcp_output.c).
+/// itself if the interface has no fq (tcp(7), SO_MAX_PACING_RATE; tcp_output.c).
 pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -> io::Result<()> {
     let rate = bytes_per_second.unwrap_or(u64::MAX);
     // SAFETY: the option takes an unsigned long, which lives across the call.
@@ -249,8 +251,8 @@ pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -
     }
 }
 
-/// The socket counts as writable only while less than `bytes` wait unsent in the kernel: what waits stays in
-/// this process, where small frames can still overtake it.
+/// Makes the socket count as writable only while less than `bytes` wait unsent in the kernel: what waits then
+/// stays in this process, where small frames can still overtake it.
 pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
     set_number(
         socket,
@@ -259,7 +261,7 @@ pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result
     )
 }
 
-/// The socket counts as readable only once `bytes` are there, or the end of what arrives (socket(7),
+/// Makes the socket count as readable only once `bytes` have arrived, or the end has (socket(7),
 /// SO_RCVLOWAT).
 pub(crate) fn set_read_low_water(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
     let bytes = bytes.min(1 << 20) as libc::c_int;
@@ -288,21 +290,21 @@ fn set_number(
     }
 }
 
-/// What BBR knows of the path (`struct tcp_bbr_info`, include/uapi/linux/inet_diag.h).
+/// What BBR knows about the path (`struct tcp_bbr_info`, include/uapi/linux/inet_diag.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bbr {
-    /// The most it has seen delivered in ten round trips, bytes per second.
+    /// The highest rate that it has seen delivered in ten round trips, in bytes per second.
     pub(crate) bandwidth: u64,
     pub(crate) least_rtt_microseconds: u32,
     /// The factor by which it paces faster or slower than that, in 1/256.
     pub(crate) pacing_gain: u32,
 }
 
-/// Every kernel has it, and lets everybody have it.
+/// Every kernel has this congestion control, and lets everybody use it.
 const RENO: &[u8] = b"reno";
 
-/// Restarts a congestion control as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it
-/// starts when it replaces another one. False if the kernel refuses. See [`may_begin_anew`].
+/// Restarts a congestion control as on a new connection, but with its present window (tcp_bbr.c, bbr_init):
+/// it starts when it replaces another one. False if the kernel refuses. See [`may_begin_anew`].
 pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     let socket = socket2::SockRef::from(socket);
     let Ok(name) = socket.tcp_congestion() else {
@@ -311,8 +313,9 @@ pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     socket.set_tcp_congestion(RENO).is_ok() && socket.set_tcp_congestion(&name).is_ok()
 }
 
-/// Whether this process may choose a congestion control by name. One that is the system's default may be in
-/// force without that, and could not be taken back (tcp(7), tcp_allowed_congestion_control).
+/// Whether this process may choose a congestion control by name. The system's default may be in force even if
+/// this process may not choose it; once replaced, it could not be restored (tcp(7),
+/// tcp_allowed_congestion_control).
 pub fn may_begin_anew(name: &str) -> bool {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     socket.is_ok_and(|socket| {
@@ -343,31 +346,31 @@ pub(crate) fn bbr(socket: &impl AsFd) -> Option<Bbr> {
     })
 }
 
-/// Takes the descriptor with this number, which exec(3) left open and nothing else in this process knows. It
-/// is close-on-exec from now on, which reveals a number that is asked for twice.
+/// Takes the descriptor with this number, which exec(3) left open and which nothing else in this process
+/// knows. It is close-on-exec from now on, so that a number that is asked for twice is noticed.
 pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     if number <= libc::STDERR_FILENO {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    // SAFETY: a number that is not open only makes the call fail; it is not -1.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     let flags = FdFlag::from_bits_retain(fcntl(borrowed, FcntlArg::F_GETFD)?);
     if flags.contains(FdFlag::FD_CLOEXEC) {
-        // Opened by this program for itself.
+        // This program has opened the descriptor for itself.
         return Err(io::ErrorKind::InvalidInput.into());
     }
     fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-    // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from its
-    // beginning.
+    // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from the
+    // start.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// CAP_NET_ADMIN of include/uapi/linux/capability.h.
 const CAP_NET_ADMIN: libc::c_ulong = 12;
 
-/// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps
-/// what it has itself, which for root is everything, whatever is set here.
+/// Sets whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient).
+/// What the process has itself does not change; root has every capability, whatever is set here.
 pub(crate) fn pass_net_admin_on(pass: bool) {
     let what = if pass {
         libc::PR_CAP_AMBIENT_RAISE
@@ -375,6 +378,6 @@ pub(crate) fn pass_net_admin_on(pass: bool) {
         libc::PR_CAP_AMBIENT_LOWER
     };
     let (what, none): (_, libc::c_ulong) = (what as libc::c_ulong, 0);
-    // SAFETY: no memory is involved. Refused to a process without the capability to pass on.
+    // SAFETY: no memory is involved. It is refused to a process without the capability to pass on.
     let _ = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what, CAP_NET_ADMIN, none, none) };
 }

@@ -1,9 +1,9 @@
-//! Tokens of the loop: what each source of events is, and which one of its kind.
+//! Tokens of the loop: which kind of source reports an event, and which source of that kind.
 
 use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use mio::Token;
 
-/// The kind of source that a token of the loop names.
+/// The kind of source that a token of the loop stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Signals,
@@ -58,13 +58,13 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
-    /// Finds whom an event concerns, by the token of what reports it.
+    /// Finds what an event concerns, by the token of its source.
     pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
     }
 }
 
-/// The owner that an event of the kernel concerns, and what of it.
+/// The owner that an event of the kernel concerns, and which part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// One of the listeners.
@@ -122,7 +122,7 @@ pub(crate) enum CommandsSource {
     Spawner,
     /// The thread that writes the audit.
     Audit,
-    /// A process has ended that this worker has started, or one before it.
+    /// A process has ended that this worker or an earlier one has started.
     Children,
 }
 
@@ -151,7 +151,7 @@ impl Source {
             Class::Proxied => Source::Tunnels(TunnelsSource::Proxied),
             Class::Lane => Source::Lane(LaneKey(key)),
             Class::Broker => Source::Broker,
-            // Two ends each.
+            // Each splice has two ends.
             Class::Splice => Source::Traversal(TraversalSource::Splice(SpliceKey(key / 2))),
             Class::Opening => Source::Traversal(TraversalSource::Opening(key)),
             Class::Scrape => Source::Telemetry(key),

@@ -1,12 +1,12 @@
-//! Deadlines of the loop: what is to happen when, unless it has been overtaken.
+//! Deadlines of the loop: what is to happen at what time, unless it is no longer needed.
 
 use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LaneNumber, LegKey, PeerIndex, SpliceKey};
 use causeway_wire::Token;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What a deadline is for. A key may have been reused by the time it strikes: whoever handles it compares the
-/// generation.
+/// What a deadline is for. A key may have been reused by the time the deadline passes: whoever handles it
+/// compares the generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
     Tunnels(TunnelsDeadline),
@@ -14,9 +14,9 @@ pub(crate) enum Deadline {
     Traversal(TraversalDeadline),
     Telemetry(TelemetryDeadline),
     Commands(CommandsDeadline),
-    /// Accept again: there was no room or no file for more, or others were to have their turn.
+    /// Accept again: there was no room or no descriptor for more, or other sources needed their turn.
     Accept,
-    /// Check whether the socket for commands is still at its place.
+    /// Check whether the socket for commands still exists.
     Control,
 }
 
@@ -26,11 +26,11 @@ pub(crate) enum TunnelsDeadline {
     Connect(HandshakeKey, u64),
     /// A lane's handshake has not ended.
     Handshake(HandshakeKey, u64),
-    /// Strangers' handshakes wait for their share of another turn.
+    /// Handshakes with strangers wait for their share of another turn.
     Strangers,
     /// Dial this lane to the peer with this index again.
     Dial(PeerIndex, LaneNumber),
-    /// What a lane has sent last may want to be followed.
+    /// A lane may have to send something after its last bytes.
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
     TrainingTurn(LaneKey),
@@ -44,11 +44,11 @@ pub(crate) enum SiteDeadline {
     Delivery(LegKey, u64),
     /// The process of a delivery may not have seen its preface.
     Greeting(LegKey, u64),
-    /// Some of the connections that make a listener check again have been there long enough.
+    /// Some of the connections that make a listener check again have been open long enough.
     Knocks,
     /// A refused connection is to be reset.
     Refused,
-    /// The streams that are left of an ended job go.
+    /// The remaining streams of an ended job have to end.
     Streams(Token),
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum SiteDeadline {
 pub(crate) enum TraversalDeadline {
     /// Look for a relay for this lane of the peer with this index.
     Seek(PeerIndex, LaneNumber),
-    /// A relay has not answered what was asked for this lane under this number.
+    /// A relay has not answered the request for this lane under this number.
     Ask(PeerIndex, LaneNumber, u64),
     /// Two sites have not met here, or what is carried for them may be idle.
     Splice(SpliceKey, u64),
@@ -66,7 +66,7 @@ pub(crate) enum TraversalDeadline {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TelemetryDeadline {
-    /// A reader of the metrics has not asked, or not taken its answer.
+    /// A reader of the metrics has not sent its request, or has not read the answer.
     Scrape(usize, u64),
 }
 
@@ -76,9 +76,9 @@ pub(crate) enum CommandsDeadline {
     Command(CommandKey, u64),
     /// Look after the processes started on nodes.
     Starters,
-    /// The start of a process is to be written down by now.
+    /// The start of a process should be written down by now.
     Records,
-    /// A batch system is to have answered by now.
+    /// A batch system should have answered by now.
     Looks,
     /// Look for submitted jobs that no process carries.
     Submitted,

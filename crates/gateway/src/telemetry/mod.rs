@@ -1,4 +1,4 @@
-//! What the gateway tells about itself.
+//! What the gateway reports about itself.
 
 use crate::membership::Membership;
 use crate::site::SiteSide;
@@ -10,14 +10,14 @@ use slab::Slab;
 pub(crate) mod metrics;
 mod status;
 
-/// Who reads the metrics now.
+/// The readers of the metrics at present.
 #[derive(Default)]
 pub(crate) struct Telemetry {
     scrapes: Slab<Scrape>,
 }
 
 impl Telemetry {
-    /// Ends the connections of those who read.
+    /// Ends the connections of readers.
     pub(crate) fn end_scrapes(&mut self) {
         self.scrapes.clear();
     }
@@ -29,7 +29,7 @@ pub(crate) struct View<'a> {
     pub(crate) membership: &'a Membership,
     pub(crate) site: &'a SiteSide,
     pub(crate) traversal: &'a Traversal,
-    /// Programs that had this gateway before.
+    /// How many programs had this gateway before.
     pub(crate) handed_over: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the gateway tells about itself: see [`Status`].
+//! What the gateway reports about itself: see [`Status`].
 
 use crate::config::batch::Batch;
 use crate::driver::Driver;
@@ -25,7 +25,7 @@ impl View<'_> {
         }
     }
 
-    /// Lists every site of the grid, the own one first.
+    /// Lists every site of the grid, this one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
         let own = self.membership.directory().own().clone();
         let own = SiteStatus {
@@ -83,7 +83,7 @@ impl View<'_> {
         jobs
     }
 
-    /// Tells the present state.
+    /// Reports the present state.
     pub(crate) fn status(&self, driver: &Driver) -> Status {
         let (relayed, relayed_bytes) = self.traversal.relayed();
         let ends = driver
@@ -116,7 +116,7 @@ impl View<'_> {
     }
 }
 
-/// What other sites have taken, by what their holders have written down.
+/// What other sites have taken, as their holders have noted it.
 fn budgets(batch: &Batch) -> Vec<BudgetStatus> {
     let kept = File::open(batch.spent()).and_then(|file| {
         let mut bytes = Vec::new();
@@ -148,7 +148,7 @@ fn worker_end(end: End) -> WorkerEnd {
     }
 }
 
-/// Processor time of this process (getrusage(2)); a hand-over does not set it back.
+/// Processor time of this process (getrusage(2)); it goes on after a hand-over.
 fn processor_microseconds() -> u64 {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
     let as_microseconds = |time: nix::sys::time::TimeVal| {
@@ -160,7 +160,7 @@ fn processor_microseconds() -> u64 {
     })
 }
 
-/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
+/// Resident set of this process (proc(5), statm, second field, in pages); 0 if it cannot be read.
 fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());

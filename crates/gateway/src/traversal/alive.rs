@@ -1,24 +1,25 @@
-//! Asks a gateway through the broker whether it is there, if its host refuses connections: a network that
-//! resets everything does that, too, and then its streams are to wait.
+//! Asks a gateway through the broker whether it is alive, if its host refuses connections: a network that
+//! resets everything looks the same, and then the streams have to wait.
 
 use crate::base::{Base, Bundle};
 use crate::keys::PeerIndex;
 use causeway_broker::api::Message;
 use serde::{Deserialize, Serialize};
 
-/// What the broker calls such messages. Gateways of earlier versions leave them unread.
+/// The broker's word for this kind of message. Gateways of earlier versions ignore such messages.
 pub(crate) const KIND: &str = "alive";
 
 const VERSION: u32 = 1;
 
-/// A question, or the answer to one, which is not answered.
+/// A question, or the answer to one. Answers are not answered.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Alive {
     version: u32,
     answers: bool,
 }
 
-/// Asks a peer. Without a broker nobody can be asked, and if it has no time now, the next refusal asks again.
+/// Asks a peer. Without a broker, nobody can be asked; and if the client is busy, the next refusal asks
+/// again.
 pub(in crate::traversal) fn ask_whether_alive(base: &Base<'_>, peer: PeerIndex) {
     say(base, base.site_at(peer), false);
 }

@@ -1,4 +1,4 @@
-//! What other owners report, as far as it concerns ways between gateways.
+//! What other owners report, as far as it concerns paths between gateways.
 
 use crate::base::{Base, Bundle};
 use crate::keys::PeerIndex;
@@ -11,7 +11,7 @@ use crate::tunnels::pair::Pair;
 use std::time::Duration;
 
 impl Traversal {
-    /// Acts on what has become of tunnels.
+    /// Acts on what has happened to tunnels.
     pub(crate) fn on_tunnels(&mut self, base: &mut Base<'_>, event: TunnelsEvent) {
         match event {
             TunnelsEvent::Begun { .. } => {}
@@ -60,7 +60,7 @@ impl Traversal {
         }
     }
 
-    /// Acts on what the broker tells of sites.
+    /// Acts on what the broker reports about sites.
     pub(crate) fn on_membership(&mut self, base: &mut Base<'_>, event: MembershipEvent) {
         match event {
             MembershipEvent::PeerKnown { peer, is_new } => {
@@ -80,7 +80,7 @@ impl Traversal {
     }
 }
 
-/// Whether the gateway of a peer has said who it is on the tunnel that there is.
+/// Whether the gateway of a peer has said who it is on the present tunnel.
 fn is_introduced(base: &Base<'_>, peer: PeerIndex) -> bool {
     let site = base.site_at(peer);
     base.tunnels

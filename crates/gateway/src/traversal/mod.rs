@@ -1,4 +1,4 @@
-//! Ways between gateways neither of which can dial the other: punched holes, and relays.
+//! Paths between gateways of which neither can dial the other: punched holes, and relays.
 
 use crate::base::Base;
 use crate::keys::PeerIndex;
@@ -27,9 +27,9 @@ pub(crate) struct KeptTraversal {
 pub(crate) struct Traversal {
     /// Carries connections for other sites.
     relay: RelayServer,
-    /// How looking for a relay to each peer goes.
+    /// The progress of looking for a relay to each peer.
     searches: Vec<Search>,
-    /// The gateways that are met half-way, of which a broker tells each the other.
+    /// The gateways with which a hole is punched; a broker tells each about the other.
     meetings: Meetings,
 }
 
@@ -52,7 +52,7 @@ impl Traversal {
         }
     }
 
-    /// How looking for a relay to a peer goes. Peers are only ever added.
+    /// The progress of looking for a relay to a peer. Peers are only ever added.
     pub(in crate::traversal) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
         while self.searches.len() <= peer.0 {
             self.searches.push(Search::new());
@@ -64,7 +64,7 @@ impl Traversal {
         self.searches.get(peer.0)
     }
 
-    /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
+    /// A peer has said who it is; `has_lane` says whether a lane of the two gateways' own reaches it.
     pub(in crate::traversal) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
         self.search_mut(peer).why_no_relay.clear();
         if has_lane {
@@ -72,7 +72,7 @@ impl Traversal {
         }
     }
 
-    /// Why no relay serves; empty if none was looked for.
+    /// Why no relay could be used; empty if none was looked for.
     pub(crate) fn why_no_relay(&self, peer: PeerIndex) -> &str {
         self.search(peer).map_or("", |search| &search.why_no_relay)
     }
@@ -91,7 +91,7 @@ impl Traversal {
         Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Goes on with what an earlier turn has left, and with the meetings whose time has come.
+    /// Goes on with what an earlier turn left, and with the meetings that are due.
     pub(crate) fn look_after(&mut self, base: &mut Base<'_>) {
         for splice in std::mem::take(&mut self.relay.unread) {
             self.on_splice(base, splice);

@@ -1,5 +1,5 @@
-//! What a program that gets this gateway needs to know of what is carried for other sites. A killed worker
-//! leaves nothing of it: bytes that it had read would be missing.
+//! What a program that gets this gateway needs to know about the connections carried for other sites. A
+//! killed worker leaves nothing of it: the bytes that it had read would be missing.
 
 use crate::book::{Book, Records, kind};
 use crate::inherited::StateError;

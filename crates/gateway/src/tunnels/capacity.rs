@@ -1,10 +1,10 @@
-//! How many lanes a pair of sites needs and what each of them may do, from what its path holds: rate times
-//! round trip.
+//! How many lanes a pair of sites needs, and what each of them may do, depending on what its path holds: rate
+//! times round trip.
 //!
-//! One lane is best while it can fill the path: two BBR connections on one bottleneck push each other over
-//! its queue (on an emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again,
-//! one lane none). But the kernel bounds what one connection has on its way by its buffers, which an ordinary
-//! user cannot raise.
+//! One lane is best if it can fill the path: two BBR connections on one bottleneck make each other overrun
+//! its queue (on an emulated 1 Gbit/s, 11.6 ms, with a queue of 2 MB, they sent a tenth to a third of their
+//! segments again, one lane none). But the kernel limits what one connection has in flight by its buffers,
+//! which an ordinary user cannot raise.
 
 use crate::config::{Config, Transport};
 use crate::keys::LaneNumber;
@@ -12,18 +12,21 @@ use crate::tunnels::pair::Pair;
 use crate::tunnels::peers::Peers;
 use std::ops::RangeInclusive;
 
-/// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A
-/// lane that has only carried small messages has seen little, and bounds that are too large cost memory only.
+/// The rate that is assumed for a path on which no more was seen: that of Hablot et al. 2007, and few sites
+/// have less. A lane that has only carried small messages has seen little, and bounds that are too large cost
+/// only memory.
 const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Buffers of a connection, in bytes, where the kernel does not say: Linux's own.
+/// Buffers of a connection, in bytes, if the kernel does not report them: Linux's defaults.
 const USUAL_BUFFER: u64 = 4 << 20;
 
-/// Lanes chosen without being asked for. More bring little and each probes the path for itself.
+/// Most lanes that are opened without being configured. More gain little, and each probes the path for
+/// itself.
 const CHOSEN: RangeInclusive<u64> = 1..=8;
 
-/// What one connection can have on its way: half of the smaller of both buffers, since the other half is the
-/// kernel's own book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
+/// What one connection can have in flight: half of the smaller of both buffers, because the other half is the
+/// kernel's own bookkeeping (tcp(7), tcp_adv_win_scale). The far side's buffers are assumed to be as large as
+/// ours.
 pub fn connection_holds() -> u64 {
     let largest = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
@@ -35,18 +38,19 @@ pub fn connection_holds() -> u64 {
 
 /// Lanes that fill a path which holds `held_bytes` bytes.
 pub(crate) fn needed(held_bytes: u64, connection: u64) -> usize {
-    // Fits: at most 8.
+    // The number fits: it is at most 8.
     held_bytes
         .div_ceil(connection)
         .clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
 }
 
-/// The most lanes that a gateway opens for a path by itself.
+/// The most lanes that a gateway opens for a path unless it is configured otherwise.
 pub fn most() -> u64 {
     *CHOSEN.end()
 }
 
-/// The bytes a path holds, from its round trip and the rate it was seen to have; see the assumed rate.
+/// The bytes that a path holds, from its round trip and the rate that it was seen to have; see the assumed
+/// rate.
 pub fn bandwidth_delay_product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
     holds(
         rtt_microseconds,
@@ -59,11 +63,11 @@ pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
-/// A lane's share of what is reserved on the way to a peer, in bytes per second.
+/// A lane's share of what is reserved on the path to a peer, in bytes per second.
 pub(crate) fn most_rate(config: &Config, peers: &Peers, pair: &Pair) -> Option<u64> {
     let bits = peers.get(pair.peer)?.reserved?;
     let lanes = pair.lanes.values().flatten().count();
-    // The lane over QUIC carries everything while it is there; the others nothing worth counting.
+    // While there is a lane over QUIC, it carries everything, and the others nothing worth counting.
     let spare = config.transport == Transport::Auto && pair.lanes[LaneNumber::QUIC].is_some();
     let lanes = if spare { 1 } else { lanes.max(1) };
     Some(bits / 8 / lanes as u64)
@@ -75,13 +79,13 @@ pub(crate) fn unsent_share(lanes: usize) -> u32 {
 }
 
 /// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small
-/// frames cannot overtake them: a millisecond at 1 Gbit/s.
+/// frames cannot overtake them, so they are few: a millisecond at 1 Gbit/s.
 pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.
 pub(crate) const MIN_UNSENT_BYTES: u32 = 64 * 1024;
 
-/// What a lane is filled with before it is written.
+/// The most that is put into a lane before it is written.
 pub(crate) const BATCH: u64 = UNSENT_BYTES as u64;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a lane is carried by: a TCP connection, in the clear or under TLS, or one of QUIC, with the reads and
-//! writes of a non-blocking socket.
+//! What a lane is carried by: a TCP connection, in the clear or under TLS, or a QUIC connection, with the
+//! reads and writes of a non-blocking socket.
 
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::quic::session::Session;
@@ -19,7 +19,7 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// Lends the TCP connection below, where there is one.
+    /// Lends the TCP connection below, if there is one.
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Carrier::Clear(socket) => Some(socket),
@@ -51,7 +51,7 @@ impl Carrier {
         }
     }
 
-    /// Registers it with the event loop; QUIC has one socket for all of its connections.
+    /// Registers it with the event loop. QUIC has one socket for all of its connections.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token, anew: bool) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self.socket() {
@@ -61,8 +61,8 @@ impl Carrier {
         }
     }
 
-    /// Asks the kernel to tell, or to tell no more, when the connection takes bytes. Where it takes some
-    /// already, that is told at once.
+    /// Asks the kernel to report, or to report no longer, when the connection accepts bytes. If it accepts
+    /// some already, that is reported at once.
     pub(crate) fn watch_writable(
         &mut self,
         registry: &Registry,
@@ -85,7 +85,7 @@ impl Carrier {
         }
     }
 
-    /// Whether the connection stands.
+    /// Whether the connection is established.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
         match self {
             Carrier::Quic(session) => session.is_open(),
@@ -119,7 +119,7 @@ impl Carrier {
         }
     }
 
-    /// Writes what was accepted earlier; `WouldBlock` when the kernel does not take all.
+    /// Writes what was accepted earlier; `WouldBlock` if the kernel does not take all of it.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Carrier::Tls(tls) => tls.flush(),
@@ -127,19 +127,19 @@ impl Carrier {
         }
     }
 
-    /// Whether something that was accepted waits for the kernel, which will tell when it takes it.
+    /// Whether bytes that were accepted wait for the kernel, which will report when it can take them.
     pub(crate) fn has_pending(&self) -> bool {
         matches!(self, Carrier::Tls(tls) if tls.has_pending())
     }
 
-    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
+    /// Notes that the kernel has reported the end of what arrives, which it does only once.
     pub(crate) fn note_end(&mut self) {
         if let Carrier::Tls(tls) = self {
             tls.note_end();
         }
     }
 
-    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer.
+    /// Whether a read of fewer bytes than requested has emptied the kernel's buffer.
     pub(crate) fn short_read_empties(&self) -> bool {
         match self {
             Carrier::Clear(_) => true,
@@ -148,14 +148,14 @@ impl Carrier {
         }
     }
 
-    /// Notes that the lane was written: `full` when it has more than may leave now.
+    /// Notes that the lane was written: `full` if it has more than can be sent now.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         if let Carrier::Quic(session) = self {
             session.on_written(full, now);
         }
     }
 
-    /// Notes that the lane stands: `bytes` will be read at once.
+    /// Notes that the lane is up: from now on, `bytes` are read at a time.
     pub(crate) fn widen(&mut self, bytes: usize) {
         match self {
             Carrier::Clear(_) => {}
@@ -164,7 +164,7 @@ impl Carrier {
         }
     }
 
-    /// Tells what ties the proof of the grid's key to this session; nothing does in the clear.
+    /// Returns what ties the proof of the grid's key to this session; in the clear there is nothing.
     pub(crate) fn binding(&self) -> Option<Binding> {
         match self {
             Carrier::Clear(_) => None,
@@ -182,7 +182,7 @@ impl Carrier {
         }
     }
 
-    /// Tells the state of the path, as the carrier knows it.
+    /// Reports the state of the path, as far as the carrier knows it.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         match self {
             Carrier::Clear(socket) => socket::path_info(socket),
@@ -191,17 +191,17 @@ impl Carrier {
         }
     }
 
-    /// Bounds what it sends by this many bytes per second.
+    /// Limits what it sends to this many bytes per second.
     pub(crate) fn set_most_rate(&self, bytes_per_second: Option<u64>) {
         match (self, self.tcp()) {
-            // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
+            // If the kernel does not pace, the bottleneck of the path does; only smoothness is lost.
             (_, Some(socket)) => drop(socket::set_most_rate(socket, bytes_per_second)),
             (Carrier::Quic(session), None) => session.model.get().reserve(bytes_per_second),
             _ => {}
         }
     }
 
-    /// Tells the other end, where the protocol has a way to, that this one closes the connection.
+    /// Tells the other end, if the protocol can, that this end closes the connection.
     pub(crate) fn say_bye(&mut self) {
         if let Carrier::Tls(session) = self {
             session.say_bye();
@@ -220,7 +220,7 @@ impl Carrier {
     }
 }
 
-/// Whether a connection of TCP stands.
+/// Whether a TCP connection is established.
 pub(crate) fn is_connected(socket: &TcpStream) -> io::Result<bool> {
     if let Some(error) = socket.take_error()? {
         return Err(error);
@@ -232,10 +232,11 @@ pub(crate) fn is_connected(socket: &TcpStream) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Settings of a lane's socket; returns the congestion control in force.
+/// Sets the options of a lane's socket; returns the congestion control in force.
 pub(crate) fn prepare(socket: &TcpStream, wanted: &str) -> String {
     let socket = socket2::SockRef::from(socket);
-    // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
+    // Options that cannot be set are not needed for correctness, and `causeway status` shows what is in
+    // force.
     let _ = socket.set_tcp_congestion(wanted.as_bytes());
     let _ = socket.set_keepalive(true);
     let _ = socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(Duration::from_secs(30)));

@@ -1,4 +1,4 @@
-//! Begins connections with other gateways for those who bring them about: listeners, and `traversal`.
+//! Begins connections with other gateways for those that need them: listeners, and `traversal`.
 
 use crate::config::Transport;
 use crate::driver::Driver;
@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Lends what begins connections, and what is known of their attempts.
+/// Lends what begins connections, and what is known about attempts.
 pub(crate) struct Connecting<'a> {
     tunnels: &'a mut Tunnels,
 }
@@ -24,7 +24,7 @@ impl Tunnels {
         Connecting { tunnels: self }
     }
 
-    /// Sets why there is no tunnel to a peer; returns whether it was another reason before.
+    /// Notes why there is no tunnel to a peer; returns whether the reason is a new one.
     pub(in crate::tunnels) fn set_why_not_reached(&mut self, index: PeerIndex, why: &str) -> bool {
         let known = &mut self.peers[index].why_not_reached;
         let is_other = known != why;
@@ -34,10 +34,10 @@ impl Tunnels {
 }
 
 impl Connecting<'_> {
-    /// Opens the UDP socket where lanes may go over QUIC, and makes ready for a proxy where there is one.
+    /// Opens the UDP socket if lanes may use QUIC, and prepares for a proxy if there is one.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Those of the kernel.
     pub(crate) fn open(&mut self, driver: &mut Driver) -> io::Result<()> {
         if driver.config.proxy.is_some() {
             self.tunnels.proxied = Some(Proxied::new(driver.registry())?);
@@ -45,10 +45,10 @@ impl Connecting<'_> {
         self.tunnels.open_quic(driver)
     }
 
-    /// Takes a connection of TCP that a gateway has made, or that has come about without a dialler; the far
-    /// one speaks first.
+    /// Accepts a TCP connection that a gateway has made, or that has come about without a dialler; the far
+    /// gateway speaks first.
     pub(crate) fn accept(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
-        // Without a certificate of its own there would be no gateway.
+        // Without a certificate of its own, there would be no gateway.
         if let Ok(carrier) = self.tunnels.tcp_carrier(driver, socket, None) {
             self.tunnels.on_gateway_connection(driver, carrier, address);
         }
@@ -59,7 +59,7 @@ impl Connecting<'_> {
         self.tunnels.dial_all(driver, index, pause);
     }
 
-    /// Dials a lane again that did not come up, and that nobody else brings up.
+    /// Dials again a lane that did not come up, and that nobody else brings up.
     pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber, why: &str) {
         if lane == LaneNumber::QUIC {
             return self.spare_failed(driver, index, why);
@@ -75,7 +75,7 @@ impl Connecting<'_> {
             self.tunnels.say_of(driver, index, text);
         }
         let peer = &mut self.tunnels.peers[index];
-        // The next one, where it has several.
+        // The peer's next address, if it has several.
         if let Some(tried) = peer.address
             && let Some(at) = peer.addresses.iter().position(|address| *address == tried)
         {
@@ -88,7 +88,7 @@ impl Connecting<'_> {
         self.tunnels.dial_after(driver, index, lane, pause);
     }
 
-    /// Dials the lane over QUIC beside those over TCP again, which did not come up.
+    /// Dials again the lane over QUIC, beside those over TCP, which did not come up.
     fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
         let peer = &mut self.tunnels.peers[index];
         if peer.why_no_quic != why {
@@ -105,7 +105,7 @@ impl Connecting<'_> {
         self.tunnels.dial_after(driver, index, LaneNumber::QUIC, pause);
     }
 
-    /// Begins a lane over a connection of TCP that has come about without a dialler.
+    /// Begins a lane over a TCP connection that has come about without a dialler.
     pub(crate) fn begin_over_tcp(
         &mut self,
         driver: &mut Driver,
@@ -140,10 +140,10 @@ impl Connecting<'_> {
         }
     }
 
-    /// Dials a relay to show a ticket there: for this lane, or for whichever the far gateway asked for.
+    /// Dials a relay to show a ticket there: for this lane, or for the one that the far gateway asked for.
     ///
     /// # Errors
-    /// The kernel's, of connecting.
+    /// Those of the kernel, from connecting.
     pub(crate) fn visit(
         &mut self,
         driver: &mut Driver,
@@ -165,7 +165,7 @@ impl Connecting<'_> {
         Ok(())
     }
 
-    /// Ends a visit of which a relay says that the meeting which was asked for under this number cannot be.
+    /// Ends a visit to a relay that says that the meeting with this number cannot take place.
     pub(crate) fn end_relay_visit(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
         let waiting = self.tunnels.handshakes.iter().find(|(_, handshake)| {
             let is_it =
@@ -177,7 +177,7 @@ impl Connecting<'_> {
         }
     }
 
-    /// Counts the connections to relays that are under way because others asked.
+    /// Counts the connections to relays that are in progress because other sites asked.
     pub(crate) fn visits_for_others(&self) -> usize {
         let others = { self.tunnels.handshakes.iter() }.filter(|(_, other)| other.visit().is_some());
         others.filter(|(_, other)| other.dialled().is_none()).count()
@@ -189,24 +189,24 @@ impl Connecting<'_> {
         self.tunnels.peers[index].asked.take(now)
     }
 
-    /// Whether a peer may say something long now.
+    /// Whether a peer may send something long now.
     pub(crate) fn may_say_at_length(&mut self, index: PeerIndex, now: Instant) -> bool {
         self.tunnels.peers[index].long_messages.take(now)
     }
 
-    /// Sets why there is no tunnel to a peer; returns whether it was another reason before.
+    /// Notes why there is no tunnel to a peer; returns whether the reason is a new one.
     pub(crate) fn set_why_not_reached(&mut self, index: PeerIndex, why: &str) -> bool {
         self.tunnels.set_why_not_reached(index, why)
     }
 
-    /// Notes how a lane's way was made; `None` if it was dialled.
+    /// Notes how a lane's path was opened; `None` if the lane was dialled.
     pub(crate) fn mark_punched(&mut self, lane: LaneKey, way: Option<Way>) {
         if let Some(lane) = self.tunnels.lanes.get_mut(lane) {
             lane.punched = way;
         }
     }
 
-    /// Sends a datagram that is not QUIC's from the UDP socket, if there is one.
+    /// Sends a datagram that does not belong to QUIC from the UDP socket, if there is one.
     pub(crate) fn say_datagram(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let quic = self.tunnels.quic.as_ref();
         quic.map_or(Ok(()), |quic| quic.say(to, datagram))

@@ -1,10 +1,11 @@
-//! Tells a gateway that is gone from a network that is cut.
+//! Distinguishes a gateway that is gone from a network that is cut.
 //!
-//! A reset, silence or a late dial prove nothing: networks reset connections, packets are lost, a host is
-//! busy. What a gateway knew of streams is gone where it says so itself (`GatewayToGateway::Leaving`, which
-//! its worker also says when the keeper is killed), or where a gateway with another session answers in its
-//! place. One that can do neither is known by its host: that refuses every connection, for long, and nothing
-//! of the gateway's says otherwise, not by way of the broker either. Otherwise streams wait for `resume`.
+//! A reset, silence or a late answer proves nothing: networks reset connections, packets get lost, hosts are
+//! busy. What a gateway knew about streams is gone if it says so itself (`GatewayToGateway::Leaving`, which
+//! its worker also sends if the keeper is killed), or if a gateway with another session answers in its place.
+//! A gateway that can do neither is recognised by its host: this refuses every connection, for a long time,
+//! and no sign of the gateway says otherwise, not even through the broker. In all other cases, streams wait
+//! for `resume`.
 
 use crate::driver::Driver;
 use crate::keys::PeerIndex;
@@ -13,17 +14,17 @@ use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lanes::lane::LaneEnd;
 use std::time::Duration;
 
-/// A host that refuses for this long, with nothing that speaks for its gateway, has none. To err costs jobs
-/// that would have gone on; to be late keeps those of a gateway that is gone waiting. Routers that restart,
-/// and firewalls that are loaded anew, refuse for some seconds.
+/// A host that refuses for this long, without any sign of its gateway, has none. If this is wrong, jobs end
+/// that would have gone on; the longer it takes, the longer jobs wait for a gateway that is gone. Routers
+/// that restart, and firewalls that are reloaded, refuse for some seconds.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
 
-/// How often the gateway itself is asked through the broker meanwhile. It is not gone while it has answered
-/// one of the last questions.
+/// How often the gateway itself is asked through the broker during this time. It is not gone as long as it
+/// answered one of the last questions.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 
 impl Tunnels {
-    /// A lane that was dialled over TCP did not come up, since the far host refused the connection or for
+    /// A lane that was dialled over TCP did not come up, because the far host refused the connection or for
     /// another reason.
     pub(in crate::tunnels) fn on_unanswered_dial(
         &mut self,
@@ -51,7 +52,7 @@ impl Tunnels {
         }
     }
 
-    /// The far gateway has said by another way that it is there.
+    /// The far gateway has shown by other means that it is alive.
     pub(in crate::tunnels) fn on_sign_of_life(&mut self, index: PeerIndex) {
         let Some(key) = self.pairs.key_of(&self.peers[index].site) else {
             return;

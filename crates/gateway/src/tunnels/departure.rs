@@ -1,4 +1,4 @@
-//! How tunnels end when the gateway does: in order, or as another program.
+//! How tunnels end when the gateway does: in order, or because it continues as another program.
 
 use crate::driver::Driver;
 use crate::inherited::InheritError;
@@ -19,12 +19,12 @@ pub(crate) struct Departure<'a> {
     tunnels: &'a mut Tunnels,
 }
 
-/// The tunnels' part of what the next worker goes on with: what is known of peers, and the pairs with their
-/// keys.
+/// The tunnels' part of what the next worker goes on with: what is known about peers, and the pairs with
+/// their keys.
 pub(crate) struct KeptTunnels {
     pub(crate) peers: Vec<KeptPeer>,
     pub(crate) pairs: Vec<(usize, KeptPair)>,
-    /// The number under which the tunnel of each is written down, by pair.
+    /// The number under which the tunnel of each pair is written down.
     pub(crate) owners: HashMap<usize, u64>,
 }
 
@@ -34,11 +34,11 @@ impl Tunnels {
         Departure { tunnels: self }
     }
 
-    /// Goes on with what a predecessor knew of peers, and with its pairs, whose lanes are down. `is_member`:
-    /// the broker names the peers.
+    /// Goes on with what a predecessor knew about peers, and with its pairs, whose lanes are down.
+    /// `is_member`: the broker names the peers.
     ///
     /// # Errors
-    /// A pair's site has no peer here, or its tunnel does not fit.
+    /// There is no peer here for a pair's site, or its tunnel does not fit.
     pub(crate) fn inherit(
         &mut self,
         driver: &mut Driver,
@@ -46,7 +46,7 @@ impl Tunnels {
         is_member: bool,
     ) -> Result<(), InheritError> {
         for kept in std::mem::take(&mut kept.peers) {
-            // A peer that is new has nothing to go on from, one that was taken out had no tunnel.
+            // A new peer has nothing to go on from, and one that was removed had no tunnel.
             let known = self.peers.of(&kept.site);
             let add = || {
                 self.peers
@@ -68,14 +68,14 @@ impl Tunnels {
             pairs.push((key, Pair::inherit(kept, index, times, (&driver.arena, owner))?));
         }
         self.pairs = pairs.into_iter().collect();
-        // What sockets have taken beyond what was known may have something follow.
+        // Sockets have moved more than was written down, so something may have to follow.
         self.eventful = self.pairs.keys();
         Ok(())
     }
 }
 
 impl Departure<'_> {
-    /// Ends the connections that are not a lane yet. Nothing of them travels in a hand-over.
+    /// Ends the connections that are not lanes yet. Nothing of them is handed over.
     pub(crate) fn end_handshakes(&mut self) {
         let dialled = { self.tunnels.handshakes.iter() }.filter_map(|(_, handshake)| handshake.dialled());
         for (index, lane) in dialled.collect::<Vec<_>>() {
@@ -86,7 +86,7 @@ impl Departure<'_> {
         self.tunnels.unread.clear();
     }
 
-    /// Closes all lanes for a hand-over: to both gateways that is a network which is away for a moment.
+    /// Closes all lanes for a hand-over: to both gateways, it looks as if the network were away for a moment.
     pub(crate) fn let_lanes_go(&mut self, driver: &mut Driver) {
         for lane in self.tunnels.lanes.keys() {
             if let Some((pair, number)) = self.tunnels.discard_lane(driver, lane) {
@@ -110,9 +110,9 @@ impl Departure<'_> {
         }
     }
 
-    /// Goes on with ending: ends the lanes that have said all, and reads what nobody will get. `ended` are
-    /// those that were ended before. Returns how long to wait for the kernel; `None` once no lane is left, or
-    /// the time is over.
+    /// Goes on with ending: ends the lanes that have sent everything, and reads what nobody will receive.
+    /// `ended` are those that were ended before. Returns how long to wait for the kernel; `None` once no lane
+    /// is left, or the time is over.
     pub(crate) fn go_on(
         &mut self,
         driver: &mut Driver,
@@ -142,7 +142,7 @@ impl Departure<'_> {
         })
     }
 
-    /// Acts on an event of the kernel, as far as it helps to end.
+    /// Acts on an event of the kernel, as far as that helps to end.
     pub(crate) fn on_ready(&mut self, driver: &mut Driver, event: &mio::event::Event) {
         match Source::of(event.token()) {
             Source::Lane(key) if event.is_writable() => {
@@ -155,7 +155,7 @@ impl Departure<'_> {
         }
     }
 
-    /// Checks the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
+    /// Checks the lane's whole pair: the far gateway must not take the end of the first lane for a fault.
     fn has_said_all(&self, key: LaneKey) -> bool {
         let lane = self.tunnels.lanes.get(key);
         let lane = lane.filter(|lane: &&Lane| !lane.carrier.has_pending());
@@ -166,8 +166,8 @@ impl Departure<'_> {
         })
     }
 
-    /// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake what
-    /// was said.
+    /// Reads what nobody will receive: a socket that is closed with unread input sends a reset, which may
+    /// overtake what was sent.
     fn drain(&mut self, driver: &mut Driver, key: LaneKey, until: Instant) {
         let mut bytes = [0; 64 * 1024];
         while let Some(lane) = self.tunnels.lanes.get_mut(key)

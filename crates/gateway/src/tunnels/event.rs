@@ -1,4 +1,4 @@
-//! What becomes of tunnels that others act on. The loop hands each to its owner before it does anything else.
+//! Events of tunnels that other owners act on. The loop hands each to its owner before it does anything else.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
 use crate::tunnels::origin::Through;
@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) enum TunnelsEvent {
-    /// The tunnel of this pair is new: the far gateway is to hear who this one is, and which jobs run.
+    /// The tunnel of this pair is new: the far gateway must be told who this one is, and which jobs run.
     Begun { pair: PairKey },
-    /// A tunnel is over, with its streams; others may be tried after the pause.
+    /// A tunnel is over, and so are its streams; another one may be tried after the pause.
     Ended {
         peer: PeerIndex,
         site: String,
@@ -19,30 +19,31 @@ pub(crate) enum TunnelsEvent {
         why: String,
         pause: Duration,
     },
-    /// A lane stands.
+    /// A lane is up.
     LaneUp { peer: PeerIndex, lane: LaneKey },
-    /// A lane to this peer is through its handshake, which this gateway began.
+    /// The handshake of a lane to this peer has succeeded; this gateway began it.
     Met { peer: PeerIndex },
-    /// So is one through a relay.
+    /// The same for a lane through a relay.
     MetAtRelay { peer: PeerIndex, number: LaneNumber },
-    /// The peer has said who it is; whether it is reached by a lane of the two gateways' own.
+    /// The peer has said who it is; also, whether a lane of the two gateways' own reaches it.
     Introduced { peer: PeerIndex, has_lane: bool },
-    /// A lane is lost, or is to have a rival. `through` is the relay that it went through, if it did.
+    /// A lane is lost, or must get a rival. `through` is the relay that it used, if any.
     LaneLost {
         peer: PeerIndex,
         number: LaneNumber,
         through: Option<Through>,
     },
-    /// No lane is left; what became of the relay that carried the last one, if one did.
+    /// No lane is left; also, what happened to the relay that carried the last one, if it had one.
     Down {
         peer: PeerIndex,
         relayed: Option<String>,
     },
-    /// Lanes to this peer are wanted that are not there.
+    /// Lanes to this peer are wanted that do not exist.
     Wanted { peer: PeerIndex, pause: Duration },
-    /// More lanes than before.
+    /// More lanes to this peer are wanted than before.
     MoreWanted { peer: PeerIndex },
-    /// The host of this peer refuses connections: its gateway may be gone, or there and asked by another way.
+    /// The host of this peer refuses connections: its gateway may be gone, or may be alive and can be asked
+    /// by other means.
     Doubted { peer: PeerIndex },
     /// A lane that was dialled did not come up.
     DialFailed {
@@ -62,6 +63,6 @@ pub(crate) enum TunnelsEvent {
         socket: TcpStream,
         from: SocketAddr,
     },
-    /// The UDP socket got what is not QUIC's.
+    /// The UDP socket has received something that does not belong to QUIC.
     Datagram { bytes: Vec<u8>, from: SocketAddr },
 }

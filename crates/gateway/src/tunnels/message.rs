@@ -11,33 +11,34 @@ use std::collections::BTreeMap;
 pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
-    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that
-    /// nobody learns a token who takes no part.
+    /// What the sender's site accepts from the receiver's. It is sent before [`GatewayToGateway::Site`], so
+    /// that a site that does not take part never learns a token.
     Accepts(Acceptance),
     /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections.
-    /// Said again where more sites take part.
+    /// Sent again if more sites take part.
     JobStart {
         token: String,
         name: String,
-        /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
+        /// Its share of a busy tunnel beside other jobs'; 1 from gateways that do not send it.
         #[serde(default = "usual_weight")]
         weight: u32,
-        /// Its connections are delivered without a preface; see [`causeway_control::Request::Connect`].
+        /// Whether its connections are delivered without a preface; see
+        /// [`causeway_control::Request::Connect`].
         #[serde(default)]
         bare: bool,
-        /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
+        /// Whether its processes are not under the shim; see [`causeway_control::Request::Transparent`].
         #[serde(default)]
         transparent: bool,
-        /// Its streams outlive it, until their ends close them.
+        /// Whether its streams outlive it, until their ends close them.
         #[serde(default)]
         lingers: bool,
-        /// Who takes part, beside the sender's site.
+        /// The sites that take part, besides the sender's.
         #[serde(default)]
         sites: Vec<String>,
-        /// Name of its user, as the sender's site tells; empty from gateways that do not.
+        /// Name of its user, as the sender's site reports it; empty from gateways that do not.
         #[serde(default)]
         user: String,
-        /// Names the allocations of the sites' batch systems in which its processes run.
+        /// The allocations of the sites' batch systems in which its processes run.
         #[serde(default)]
         allocations: BTreeMap<String, String>,
     },
@@ -49,7 +50,8 @@ pub(crate) enum GatewayToGateway {
         nodes: Vec<NodeInfo>,
         why: Option<AllocationRefusal>,
     },
-    /// The receiver of a job start knows the job; its site's links, none from gateways that do not tell.
+    /// The receiver of a job start knows the job. It adds its site's links, or none if it is a gateway that
+    /// does not send them.
     JobKnown {
         token: String,
         #[serde(default)]
@@ -57,7 +59,7 @@ pub(crate) enum GatewayToGateway {
     },
     /// The receiver of a job start takes no part in the job: it starts nothing and delivers nothing for it.
     JobRefused { token: String, why: JobRefusal },
-    /// The job has ended: forget its token and end its streams.
+    /// The job has ended: forget its token, and end its streams.
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
     Lossy {},
@@ -72,17 +74,18 @@ pub(crate) enum GatewayToGateway {
     },
     /// Asks a relay to let the sender meet the gateway of another site there; see `relay`.
     RelayAsk { to: String, id: u64 },
-    /// The answer: dial the relay and show it this ticket. It tells how far beyond it the far gateway is.
+    /// The answer: dial the relay, and show it this ticket. It says how far beyond the relay the far gateway
+    /// is.
     RelayGo {
         id: u64,
         ticket: String,
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// The other answer, or what has become of the meeting.
+    /// The other answer, or the outcome of the meeting.
     RelayNo { id: u64, why: RelayRefusal },
-    /// Says as a relay that another site asks for the receiver, which is to dial the relay and show it this
-    /// ticket.
+    /// Says, as a relay, that another site asks for the receiver, which should dial the relay and show it
+    /// this ticket.
     RelayCome {
         meeting: u64,
         from: String,
@@ -90,7 +93,7 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// Tells as a relay what it carries, and how far the sites are that it has lanes with; see
+    /// Says, as a relay, how much it carries, and how far away the sites are that it has lanes with; see
     /// `relay::selection`.
     RelayOffer {
         carried: u32,
@@ -99,9 +102,9 @@ pub(crate) enum GatewayToGateway {
     },
     /// Tells a relay that the sender cannot come.
     RelayCannot { meeting: u64, why: RelayRefusal },
-    /// What the brokers of the grid know together, as far as the sender has heard of it.
+    /// What the brokers of the grid know together, as far as the sender has heard it.
     Records { records: Vec<SignedRecord> },
-    /// Something that this version does not know, and may leave out.
+    /// Something that this version does not know, and may ignore.
     #[serde(skip)]
     Unknown,
     /// The sender stops: its streams, and the jobs of its site, are over.
@@ -112,32 +115,32 @@ fn usual_weight() -> u32 {
     1
 }
 
-/// What a site accepts of another one; why not, where it does not.
+/// What a site accepts from another one, and the reasons for what it does not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Acceptance {
-    /// Its jobs.
+    /// Why the site does not accept jobs of that site; `None` if it does.
     pub(crate) jobs: Option<JobRefusal>,
-    /// Connections of its users.
+    /// Why the site does not accept connections of that site's users; `None` if it does.
     pub(crate) connections: Option<JobRefusal>,
 }
 
-/// Why two sites do not meet at a relay. A fixed set: what a gateway found where another one had it dial says
-/// nothing to anybody else, neither in words nor by how long it took.
+/// Why two sites do not meet at a relay. These are a fixed set: what a gateway found when another one made it
+/// dial must be revealed to nobody, neither in words nor by how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}", self.text())]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RelayRefusal {
     /// The gateway that was asked is no relay.
     NoRelay,
-    /// It has no tunnel with the other site that is not relayed itself.
+    /// The relay has no tunnel with the other site, or only a relayed one.
     NoTunnel,
-    /// It carries or awaits as many connections as it may.
+    /// The relay carries or awaits as many connections as it may.
     Full,
-    /// Something of its own failed.
+    /// Something of the relay's own failed.
     Failed,
     /// The other did not come in time.
     NotMet,
-    /// The other wants lanes over QUIC alone, which are not relayed.
+    /// The other wants only lanes over QUIC, which are not relayed.
     QuicAlone,
     /// The other does not know the site that asks.
     Unknown,
@@ -168,35 +171,38 @@ impl RelayRefusal {
     }
 }
 
-/// Why a site takes no part in a job. A fixed set: what one site says is a line on another's terminal.
+/// Why a site takes no part in a job. These are a fixed set, because what one site says becomes a line on
+/// another site's terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum JobRefusal {
-    /// Its `jobs` in `[accept]` does not name the site where the job started.
+    /// The site's `jobs` in `[accept]` does not name the site where the job started.
     Jobs,
-    /// Its `connect_from` in `[accept]` does not name the site where the connection started.
+    /// The site's `connect_from` in `[accept]` does not name the site where the connection started.
     ConnectFrom,
-    /// Its gateway has not said what it accepts: it is of an earlier version.
+    /// The site's gateway has not said what it accepts, because it is of an earlier version.
     Unsaid,
-    /// What crosses may be in clear text, and its `over_clear_text` in `[accept]` is not set.
+    /// What crosses may be in clear text, and the site's `over_clear_text` in `[accept]` is not set.
     ClearText,
-    /// Too many jobs of the site run there, or this one's name is too long.
+    /// Too many jobs of the site where this one started run there, or this one's name is too long.
     Bounds,
-    /// `partners` in `[accept]` of the site where the job started does not name it. No other site says this.
+    /// `partners` in `[accept]` of the site where the job started does not name the site. Only the former
+    /// gives this reason.
     NoPartner,
-    /// Its gateway has not been asked for the allocation in which the job is to run there, or not recently.
+    /// The site's gateway has not been asked about the allocation in which the job is to run there, or not
+    /// recently.
     NoAllocation,
 }
 
-/// Why another site may not use an allocation. A fixed set, as [`JobRefusal`].
+/// Why another site may not use an allocation. These are a fixed set, like [`JobRefusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AllocationRefusal {
     /// The gateway uses no batch system.
     NoBatch,
-    /// Its `from` in `[batch]` does not name the site that asks.
+    /// The gateway's `from` in `[batch]` does not name the site that asks.
     From,
-    /// It is asked by too many at once.
+    /// Too many ask the gateway at once.
     Busy,
     /// There is no such allocation, or its nodes cannot be used.
     Unusable,
@@ -205,7 +211,7 @@ pub(crate) enum AllocationRefusal {
 }
 
 impl AllocationRefusal {
-    /// The reason, for the user at site `own` who asked site `other` for allocation `id`.
+    /// The reason, for the user at site `own` who asked site `other` about allocation `id`.
     pub(crate) fn for_user(self, own: &str, other: &str, id: &str) -> String {
         match self {
             AllocationRefusal::NoBatch => format!(

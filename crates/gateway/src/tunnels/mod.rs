@@ -57,7 +57,7 @@ pub(crate) struct Tunnels {
     unread: Vec<LaneKey>,
     /// Pairs whose tunnels have events that were left for a later turn.
     eventful: Vec<PairKey>,
-    /// Lanes may be steered; see `pacing::remembered_rate`.
+    /// Whether lanes may be steered; see `pacing::remembered_rate`.
     steers: bool,
     /// Encrypts lanes; `None` if all are in the clear.
     tls: Option<tls::Context>,
@@ -67,11 +67,11 @@ pub(crate) struct Tunnels {
     proxied: Option<Proxied>,
     /// Checks peers' certificates; `None` if lanes show none.
     trust: Option<Trust>,
-    /// Why this site is put out of the grid, if it is: nobody keeps a lane with it.
+    /// Why this site was put out of the grid, if it was: then no gateway keeps a lane with it.
     put_out: Option<String>,
-    /// Pairs that have been written down last.
+    /// The pairs that were last written down.
     written: Vec<PairKey>,
-    /// Reports what happened, for owners below.
+    /// Reports what has happened, for other owners.
     events: VecDeque<TunnelsEvent>,
 }
 
@@ -86,17 +86,17 @@ impl Tunnels {
         &self.pairs
     }
 
-    /// Lends a pair, for what its streams do.
+    /// Lends a pair to its streams.
     pub(crate) fn pair_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
         self.pairs.get_mut(key)
     }
 
-    /// Lends the pairs, to send messages and to say that one has something to send.
+    /// Lends the pairs, for sending messages and for noting that one has something to send.
     pub(crate) fn pairs_mut(&mut self) -> &mut Pairs {
         &mut self.pairs
     }
 
-    /// Takes the next event that concerns others.
+    /// Takes the next event for other owners.
     pub(crate) fn poll_event(&mut self) -> Option<TunnelsEvent> {
         self.events.pop_front()
     }

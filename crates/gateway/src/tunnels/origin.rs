@@ -1,4 +1,4 @@
-//! Says how a lane came about: who dialled, and through what.
+//! How a lane came about: who dialled, and through what.
 
 use crate::keys::PeerIndex;
 use std::fmt;
@@ -9,7 +9,8 @@ use std::time::Instant;
 pub(crate) struct Came {
     /// Address of the far gateway, or of the relay.
     pub(crate) address: SocketAddr,
-    /// This gateway dialled; of two that meet at a relay, the one that asked.
+    /// Whether this gateway dialled; of two gateways that meet at a relay, the one that asked counts as the
+    /// dialler.
     pub(crate) dialled: bool,
     pub(crate) through: Option<Through>,
 }
@@ -20,13 +21,13 @@ pub(crate) struct Through {
     /// Its place among the configured peers, and its site.
     pub(crate) relay: PeerIndex,
     pub(crate) site: String,
-    /// Round-trip time from there to the far gateway, as it said.
+    /// Round-trip time from the relay to the far gateway, as the relay reported it.
     pub(crate) beyond_microseconds: u32,
     /// When it was dialled.
     pub(crate) since: Instant,
 }
 
-/// Protocol over which a way is punched through firewalls and NATs.
+/// Protocol over which a hole is punched through firewalls and NATs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Udp,

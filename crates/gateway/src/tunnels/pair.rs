@@ -1,9 +1,9 @@
 //! A pair of sites: the tunnel between this one and another, the lanes that carry it, and the legs of its
 //! streams.
 //!
-//! A lane's end ends no stream: what it carried goes over the others, or waits for the next. A pair ends when
-//! no lane came back in time, when the far gateway has lost its state (another session), or when it breaks
-//! the protocol.
+//! When a lane ends, no stream does: what it carried is sent over the others, or waits for the next one. A
+//! pair ends if no lane comes back in time, if the far gateway has lost its state (another session), or if it
+//! breaks the protocol.
 
 use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LegKey, PeerIndex};
@@ -28,11 +28,11 @@ pub(crate) struct Pair {
     pub(in crate::tunnels) turns: Turns,
     /// Keys of the lanes that are up, by their numbers.
     pub(in crate::tunnels) lanes: ByNumber<Option<LaneKey>>,
-    /// The far gateway has said who it is.
+    /// Whether the far gateway has said who it is.
     pub(in crate::tunnels) has_introduced_itself: bool,
-    /// What its site accepts of this one; `None` before it has said so.
+    /// What its site accepts from this one; `None` before it has said so.
     pub(in crate::tunnels) accepts: Option<Acceptance>,
-    /// Where the far gateway was last.
+    /// The last address of the far gateway.
     pub(in crate::tunnels) address: SocketAddr,
     pub(in crate::tunnels) sent_bytes: u64,
     pub(in crate::tunnels) received_bytes: u64,
@@ -40,8 +40,8 @@ pub(crate) struct Pair {
     pub(in crate::tunnels) down_since: Option<Instant>,
     /// Why the last lane ended.
     pub(in crate::tunnels) last_end: String,
-    /// Since when the far gateway's host, with no lane up, has refused every connection; when the gateway was
-    /// last asked by another way whether it is there.
+    /// Since when the far gateway's host has refused every connection while no lane was up; and when the
+    /// gateway was last asked by other means whether it is alive.
     pub(in crate::tunnels) refused_since: Option<Instant>,
     pub(in crate::tunnels) asked_at: Option<Instant>,
     pub(in crate::tunnels) quiet_until: Instant,
@@ -68,17 +68,17 @@ impl Pair {
         self.has_introduced_itself
     }
 
-    /// Tells what the other site accepts of this one; `None` before it has said so.
+    /// Returns what the other site accepts from this one; `None` before it has said so.
     pub(crate) fn accepts(&self) -> Option<Acceptance> {
         self.accepts
     }
 
-    /// Takes what the other site accepts; returns whether that is its first word.
+    /// Takes what the other site accepts; returns whether it had not said so before.
     pub(crate) fn take_acceptance(&mut self, acceptance: Acceptance) -> bool {
         self.accepts.replace(acceptance).is_none()
     }
 
-    /// Lends the frames of the streams, to open and reset them and to give and take their bytes.
+    /// Lends the tunnel, to open and reset streams and to exchange their bytes.
     pub(crate) fn tunnel(&mut self) -> &mut Tunnel {
         &mut self.tunnel
     }
@@ -110,7 +110,7 @@ impl Pair {
         self.legs.remove(&id);
     }
 
-    /// Counts bytes that were read from a leg, which ends that one's turn sooner.
+    /// Counts bytes that were read from a leg, which makes its turn end sooner.
     pub(crate) fn count_sent(&mut self, bytes: usize) {
         self.sent_bytes += bytes as u64;
         self.turns.spent(bytes);
@@ -152,7 +152,7 @@ impl Pair {
     }
 }
 
-/// A pair that the next worker goes on with; its legs come by themselves.
+/// A pair that the next worker goes on with; its legs are kept separately.
 pub(crate) struct KeptPair {
     pub(crate) site: String,
     pub(crate) peer_session: u64,

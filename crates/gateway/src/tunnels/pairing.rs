@@ -1,4 +1,4 @@
-//! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
+//! Brings pairs of sites up and ends them; adds lanes to their tunnels, and removes them.
 
 use crate::driver::Driver;
 use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
@@ -16,16 +16,15 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Lane losses are logged at most this often per pair; `causeway status` counts all.
+/// Losses of lanes are logged at most this often for each pair; `causeway status` counts all of them.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human
-/// changes.
+/// Pause before a refused pair is tried again: the cause is in a configuration, which a human has to change.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 impl Tunnels {
-    /// The pair to which a lane belongs by its two sessions, its number there free; `None` if another lane is
-    /// preferred.
+    /// The pair to which a lane belongs because of its two sessions, with its number free; `None` if another
+    /// lane is preferred.
     pub(in crate::tunnels) fn find_pair(
         &mut self,
         driver: &mut Driver,
@@ -40,7 +39,8 @@ impl Tunnels {
                 let free = self.make_way(driver, existing, LaneNumber(peer.lane.into()), &peer.site, came);
                 return free.then_some(existing);
             }
-            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
+            // Our session stays the same: with the far side's new one, the tunnel has a name that was never
+            // used.
             self.end_pair(driver, existing, &LaneEnd::NewSession, false);
         }
         let pair = self.begin_pair(driver, index, own.session, peer.session, came.address);
@@ -48,9 +48,8 @@ impl Tunnels {
         Some(pair)
     }
 
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    /// Whatever comes without a relay takes the place of what goes through one, and never the other way
-    /// round.
+    /// Decides between lanes. If both sides dial, two connections cross: the one dialled by the site that
+    /// sorts first stays. A lane without a relay replaces one through a relay, and never the other way round.
     fn make_way(
         &mut self,
         driver: &mut Driver,
@@ -78,7 +77,7 @@ impl Tunnels {
         !keeps
     }
 
-    /// A lane without a relay is up: those with one have served.
+    /// A lane without a relay is up: those through relays are no longer needed.
     pub(in crate::tunnels) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
         let Some(pair) = self.pairs.get(pair) else {
             return;
@@ -90,7 +89,7 @@ impl Tunnels {
         }
     }
 
-    /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
+    /// A lane is lost, or must get a rival: it is dialled again, or a relay is asked for it.
     pub(in crate::tunnels) fn bring_back(
         &mut self,
         driver: &mut Driver,
@@ -150,8 +149,8 @@ impl Tunnels {
         key
     }
 
-    /// Logs something of the tunnel with a peer, which may come and go as often as it likes, or name one dead
-    /// address after the other.
+    /// Logs something about the tunnel with a peer, which may come and go as often as it likes, or name one
+    /// dead address after the other.
     pub(in crate::tunnels) fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {
             None => {}
@@ -160,7 +159,7 @@ impl Tunnels {
         }
     }
 
-    /// Puts a lane under a pair's tunnel.
+    /// Adds a lane to a pair's tunnel.
     pub(in crate::tunnels) fn join_lane(
         &mut self,
         driver: &mut Driver,
@@ -200,7 +199,7 @@ impl Tunnels {
         self.pairs.touch(key);
     }
 
-    /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
+    /// Removes an ended lane from its pair. `through` is the relay that it used, if any.
     pub(in crate::tunnels) fn part_lane(
         &mut self,
         driver: &mut Driver,
@@ -239,19 +238,19 @@ impl Tunnels {
             driver.say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
-            // Through a relay: why there is no better way stands as it was.
+            // If the lane used a relay, the reason why there is no better path has not changed.
             let relayed = through.map(|through| format!("through {}: {}", through.site, pair.last_end));
             let peer = pair.peer;
             self.events.push_back(TunnelsEvent::Down { peer, relayed });
         }
         self.size_pair(driver, key);
         self.pairs.touch(key);
-        // It may have had no time for all that the lane has brought, and no other input may come.
+        // There may have been no time for all events of the lane's input, and no other input may come.
         self.eventful.push(key);
     }
 
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session,
-    /// so that the far one learns of it.
+    /// so that the far one notices.
     pub(in crate::tunnels) fn end_pair(
         &mut self,
         driver: &mut Driver,

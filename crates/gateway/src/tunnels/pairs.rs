@@ -1,4 +1,4 @@
-//! The pairs of this site with others: a caller names one by its key, or by the other site.
+//! The pairs of this site with others: callers name one by its key, or by the other site.
 
 use crate::driver::Driver;
 use crate::keys::{PairKey, Table};
@@ -14,7 +14,7 @@ pub(crate) struct Pairs {
     by_site: HashMap<String, PairKey>,
     /// Pairs that may have something to send.
     dirty: Vec<PairKey>,
-    /// The numbers of tunnels that are over, and may have been written down.
+    /// The numbers of tunnels that are over, and that may have been written down.
     gone: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Pairs {
         self.by_site.get(site).copied()
     }
 
-    /// Names the site at the other end of a pair; empty where the pair has ended.
+    /// Names the site at the other end of a pair; empty if the pair has ended.
     pub(crate) fn site_of(&self, key: PairKey) -> &str {
         self.get(key).map_or("", |pair| pair.site())
     }
@@ -45,7 +45,8 @@ impl Pairs {
         self.table.iter()
     }
 
-    /// Lists the keys of all, taken first, since what is done with a pair may end others.
+    /// Lists the keys of all pairs. They are collected first, because what is done with one pair may end
+    /// others.
     pub(crate) fn keys(&self) -> Vec<PairKey> {
         self.table.keys()
     }
@@ -80,7 +81,7 @@ impl Pairs {
         !self.dirty.is_empty()
     }
 
-    /// Gives a pair its turn now; false where it has ended.
+    /// Notes that a pair gets its turn now; false if it has ended.
     pub(in crate::tunnels) fn untouch(&mut self, key: PairKey) -> bool {
         let pair = self.table.get_mut(key);
         pair.map(|pair| pair.dirty = false).is_some()
@@ -114,7 +115,7 @@ impl Pairs {
         std::mem::take(&mut self.gone)
     }
 
-    /// A pair that counts as not changed by what is done with it.
+    /// Lends a pair for something that does not count as a change of it.
     pub(in crate::tunnels) fn untouched_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
         self.table.untouched_mut(key)
     }

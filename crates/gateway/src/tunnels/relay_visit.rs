@@ -7,13 +7,13 @@ use causeway_wire::TextError;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// A visit to a relay before a handshake begins.
+/// A visit to a relay, before a handshake begins.
 #[derive(Debug)]
 pub(crate) struct RelayVisit {
     pub(crate) through: Through,
     /// Index of the peer that is to be met.
     pub(crate) peer: PeerIndex,
-    /// What the ask, or the meeting, is known by.
+    /// The number of the request, or of the meeting.
     pub(crate) id: u64,
     ticket: Ticket,
     stage: Stage,
@@ -21,9 +21,9 @@ pub(crate) struct RelayVisit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The ticket is still to be shown.
+    /// The ticket has yet to be shown.
     Arriving,
-    /// The other is not there yet.
+    /// The other gateway has not arrived yet.
     Waiting,
     Met,
 }
@@ -43,13 +43,13 @@ impl RelayVisit {
         self.stage == Stage::Met
     }
 
-    /// Goes on over a connection that stands; true when the far gateway is at its other end.
+    /// Goes on over an established connection; true once the far gateway is at its other end.
     pub(crate) fn advance(&mut self, mut socket: &TcpStream) -> Result<bool, TextError> {
         let relay = &self.through.site;
         let failed = |error: io::Error| TextError::from(format!("relay {relay}: {error}"));
         if self.stage == Stage::Arriving {
             let preface = self.ticket.preface();
-            // Some bytes on a fresh connection: they fit its buffer or it is broken.
+            // Some bytes on a fresh connection: they fit into its buffer, or it is broken.
             match socket.write(&preface).map_err(failed)? {
                 count if count == preface.len() => self.stage = Stage::Waiting,
                 _ => return Err(failed(ErrorKind::WriteZero.into())),

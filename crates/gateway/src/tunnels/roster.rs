@@ -1,4 +1,5 @@
-//! Changes who is known of other sites: as the broker tells, and as their gateways say of themselves.
+//! Changes what is known about other sites: what the broker reports, and what their gateways say about
+//! themselves.
 
 use crate::driver::Driver;
 use crate::keys::{ByNumber, LaneKey, PairKey, PeerIndex};
@@ -11,33 +12,33 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Lends what changes who is known.
+/// Lends what changes the known sites.
 pub(crate) struct Roster<'a> {
     tunnels: &'a mut Tunnels,
 }
 
 /// What a far gateway says that concerns its tunnel.
 pub(crate) enum Word {
-    /// It has said who it is.
+    /// The gateway has said who it is.
     Introduced,
-    /// Its site's links.
+    /// The links of the gateway's site.
     Links(Vec<Link>),
-    /// The path loses what it sends.
+    /// The path loses what the gateway sends.
     Lossy,
-    /// It stops.
+    /// The gateway stops.
     Leaving,
 }
 
 impl Tunnels {
-    /// Lends what changes who is known of other sites.
+    /// Lends what changes the known sites.
     pub(crate) fn roster(&mut self) -> Roster<'_> {
         Roster { tunnels: self }
     }
 }
 
 impl Roster<'_> {
-    /// Takes in where the broker says that a site's gateway may be dialled. Returns its place, and whether it
-    /// is new or was gone until now; `None` where there were too many sites before it.
+    /// Takes in where the broker says that a site's gateway can be dialled. Returns its place, and whether it
+    /// is new or was gone until now; `None` if there were too many sites before it.
     pub(crate) fn learn(
         &mut self,
         driver: &mut Driver,
@@ -56,7 +57,7 @@ impl Roster<'_> {
         Some((index, known.is_none() || was_gone))
     }
 
-    /// Takes in where a peer may be dialled; returns whether it had left the grid until now.
+    /// Takes in where a peer can be dialled; returns whether it had left the grid until now.
     fn learn_addresses(&mut self, driver: &mut Driver, index: PeerIndex, addresses: Vec<SocketAddr>) -> bool {
         let peer = &mut self.tunnels.peers[index];
         let was_gone = std::mem::take(&mut peer.is_gone);
@@ -74,7 +75,7 @@ impl Roster<'_> {
         was_gone
     }
 
-    /// Forgets a peer that has left the grid: it is dialled no more, and its tunnel ends.
+    /// Forgets a peer that has left the grid: it is no longer dialled, and its tunnel ends.
     pub(crate) fn forget(&mut self, driver: &mut Driver, index: PeerIndex, end: &LaneEnd, why: &str) {
         let peer = &mut self.tunnels.peers[index];
         peer.address = None;
@@ -92,12 +93,12 @@ impl Roster<'_> {
             Word::Introduced => self.on_introduced(pair),
             Word::Links(links) => self.learn_links(driver, pair, links),
             Word::Lossy => self.tunnels.on_lossy(driver, pair),
-            // Should the same process come back after all, it shall not find a tunnel to resume.
+            // If the same process comes back after all, it must not find a tunnel to resume.
             Word::Leaving => self.tunnels.end_pair(driver, pair, &LaneEnd::Left, true),
         }
     }
 
-    /// Notes that a gateway has said by way of the broker that it is there.
+    /// Notes that a gateway has said through the broker that it is alive.
     pub(crate) fn is_alive(&mut self, index: PeerIndex) {
         self.tunnels.on_sign_of_life(index);
     }
@@ -111,8 +112,8 @@ impl Roster<'_> {
         }
     }
 
-    /// Keeps what a site says of its own links. Names of sites that are not in the grid would reach the
-    /// processes of jobs.
+    /// Keeps what a site reports about its own links. Names of sites that are not in the grid are left out,
+    /// because they would reach the processes of jobs.
     fn learn_links(&mut self, driver: &mut Driver, pair: PairKey, mut links: Vec<Link>) {
         links.truncate(LINKED_SITES);
         let is_known = |site: &str| site == driver.config.site || self.tunnels.peers.of(site).is_some();
@@ -125,7 +126,7 @@ impl Roster<'_> {
     /// Makes new lanes show a renewed certificate.
     ///
     /// # Errors
-    /// It cannot be used; then the old one goes on.
+    /// It cannot be used; then the old one stays in use.
     pub(crate) fn renew(&mut self, context: tls::Context) -> io::Result<()> {
         if let Some(quic) = &mut self.tunnels.quic {
             quic.renew(&context)?;
@@ -144,9 +145,9 @@ impl Roster<'_> {
         self.tunnels.put_out = None;
     }
 
-    /// Ends all pairs, since this site is put out of the grid: nobody takes a lane from it any more, and its
-    /// jobs need not wait for one. Until it is a member again it neither dials nor is dialled: a gateway that
-    /// has not heard of it yet would close the lane, and seem to have been killed.
+    /// Ends all pairs, because this site was put out of the grid: no gateway accepts a lane from it any more,
+    /// and its jobs need not wait for one. Until it is a member again, it neither dials nor lets itself be
+    /// dialled: a gateway that has not heard of it yet would close the lane, and seem to have been killed.
     pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
         self.tunnels.put_out = Some(why.to_owned());
         for pair in self.tunnels.pairs.keys() {
@@ -155,8 +156,9 @@ impl Roster<'_> {
         }
     }
 
-    /// Ends the lanes that rest on void certificates, and pairs that have no other. A lane whose certificate
-    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
+    /// Ends the lanes that depend on void certificates, and pairs that have no others. A lane whose
+    /// certificate has expired since is as good as before: it survives that, and the revocation of other
+    /// certificates.
     pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
         let Some(trust) = &self.tunnels.trust else {
             return;

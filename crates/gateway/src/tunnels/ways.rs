@@ -1,4 +1,4 @@
-//! Answers which ways there are to other sites, and how they are.
+//! Answers which paths there are to other sites, and in what state they are.
 
 use crate::config::Transport;
 use crate::driver::Driver;
@@ -15,7 +15,7 @@ use causeway_control::{LINKED_SITES, LaneStatus, Link, TunnelStatus};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Lends what questions about lanes, pairs and peers read, and nothing to change.
+/// Lends what questions about lanes, pairs and peers read, without anything to change.
 #[derive(Clone, Copy)]
 pub(crate) struct Ways<'a> {
     peers: &'a Peers,
@@ -25,7 +25,7 @@ pub(crate) struct Ways<'a> {
 }
 
 impl Tunnels {
-    /// Lends what tells which ways there are.
+    /// Lends what answers which paths there are.
     pub(crate) fn ways(&self) -> Ways<'_> {
         Ways {
             peers: &self.peers,
@@ -37,7 +37,7 @@ impl Tunnels {
 }
 
 impl Ways<'_> {
-    /// Whether a lane to this site goes through no relay and is well.
+    /// Whether a lane to this site uses no relay, is up and is not silent.
     pub(crate) fn has_direct_lane(&self, pair: PairKey) -> bool {
         let Some(pair) = self.pairs.get(pair) else {
             return false;
@@ -47,26 +47,26 @@ impl Ways<'_> {
         lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number.0))
     }
 
-    /// Whether a lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
+    /// Whether a lane of the two gateways' own is up and not silent; a relay's is used until there is one.
     pub(crate) fn has_lane(&self, index: PeerIndex) -> bool {
         let pair = self.pairs.key_of(&self.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(pair))
     }
 
-    /// Whether lanes to this site go through a relay.
+    /// Whether lanes to this site use a relay.
     pub(in crate::tunnels) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pairs.of(site).map(|pair| pair.lanes);
         let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
         lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
     }
 
-    /// Whether a lane of this number is up, well, and goes through no relay.
+    /// Whether the lane with this number is up, not silent, and uses no relay.
     fn is_direct(&self, pair: &Pair, number: LaneNumber) -> bool {
         let lane = pair.lanes[number].and_then(|key| self.lanes.get(key));
         lane.is_some_and(Lane::is_direct) && !pair.tunnel.is_silent(number.0)
     }
 
-    /// Whether a lane of this number is up and well, whatever it goes through.
+    /// Whether the lane with this number is up and not silent, with or without a relay.
     pub(crate) fn is_well(&self, index: PeerIndex, number: LaneNumber) -> bool {
         let pair = self.pairs.of(&self.peers[index].site);
         pair.is_some_and(|pair| pair.lanes[number].is_some() && !pair.tunnel.is_silent(number.0))
@@ -81,9 +81,9 @@ impl Ways<'_> {
         rtt.min()
     }
 
-    /// Counts the lanes that this gateway wants to a peer.
+    /// Returns how many lanes this gateway wants to a peer.
     pub(crate) fn lanes_wanted(&self, driver: &Driver, index: PeerIndex) -> usize {
-        // One connection of QUIC has whatever the path holds under way.
+        // One QUIC connection has as much in flight as the path holds.
         let chosen = match driver.config.transport {
             Transport::Quic => 1,
             _ => self.peers[index].lanes,
@@ -98,8 +98,8 @@ impl Ways<'_> {
             .collect()
     }
 
-    /// Lists the links of every site that is reached and has told them, and of the own one, by the site that
-    /// measured.
+    /// Lists the links of every site that can be reached and has reported them, and of this one, by the site
+    /// that measured.
     pub(crate) fn links(&self, driver: &Driver) -> BTreeMap<String, Vec<Link>> {
         let is_small = self.peers.len() < LINKED_SITES;
         let peers = self.peers.values().filter(|_| is_small);
@@ -155,14 +155,14 @@ impl Ways<'_> {
         }
     }
 
-    /// Finds the first lane that is wanted to a peer with a tunnel and is not up, well and without a relay.
+    /// Finds the first lane wanted to a peer with a tunnel that is not up, is silent, or uses a relay.
     pub(crate) fn first_missing(&self, driver: &Driver, index: PeerIndex) -> Option<LaneNumber> {
         let pair = self.pairs.of(&self.peers[index].site)?;
         let mut wanted = LaneNumber::all().take(self.lanes_wanted(driver, index));
         wanted.find(|number| !self.is_direct(pair, *number))
     }
 
-    /// Says which protocol is below a lane that goes through no relay.
+    /// Returns the protocol below a lane that uses no relay.
     pub(crate) fn protocol_of_direct(&self, lane: LaneKey) -> Option<Way> {
         let lane = self.lanes.get(lane).filter(|lane| lane.is_direct())?;
         Some(match lane.is_over_tcp() {
@@ -171,7 +171,7 @@ impl Ways<'_> {
         })
     }
 
-    /// Tells the states of all tunnels of this site.
+    /// Reports the states of all tunnels of this site.
     pub(crate) fn statuses(&self, own: &str) -> Vec<TunnelStatus> {
         let pairs = self.pairs.iter().map(|(_, pair)| {
             let refused = pair.accepts().and_then(|accepts| accepts.jobs);
@@ -183,19 +183,18 @@ impl Ways<'_> {
         pairs.collect()
     }
 
-    /// Whether lanes may go over UDP.
+    /// Whether lanes may use UDP.
     pub(crate) fn has_udp(&self) -> bool {
         self.quic.is_some()
     }
 
-    /// Says where the UDP socket is bound.
+    /// Returns the address to which the UDP socket is bound.
     pub(crate) fn udp_address(&self) -> Option<SocketAddr> {
         self.quic?.local_address()
     }
 }
 
-/// The lanes that carry what there is: those over QUIC where there are any, since the others share their
-/// path.
+/// The lanes that carry the traffic: those over QUIC if there are any, because the others share their path.
 fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
     let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
     let any_quic = lanes.iter().any(quic);

@@ -1,4 +1,4 @@
-//! What the next worker needs to know of tunnels, should this one be killed.
+//! What the next worker needs to know about tunnels if this one is killed.
 
 use crate::book::{Book, Records, kind};
 use crate::inherited::StateError;
@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A pair, as it is written down; its tunnel is written under a number of its own.
+/// A pair in the form in which it is written down; its tunnel is written under a number of its own.
 #[derive(Serialize, Deserialize)]
 struct WrittenPair<'a> {
     site: Cow<'a, str>,
@@ -94,7 +94,7 @@ pub(crate) struct Followed {
     pub(crate) lost: BTreeSet<u32>,
 }
 
-/// Reads what was written down of peers.
+/// Reads the peers that were written down.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -106,8 +106,8 @@ pub(crate) fn follow_peers(records: &Records) -> Result<Vec<KeptPeer>, StateErro
         .collect::<Result<_, _>>()?)
 }
 
-/// Reads what was written down of pairs. `moved` tells by pair and stream what the streams' sockets have
-/// moved; `found` are the blocks of all lanes; they keep them.
+/// Reads the pairs that were written down. `moved` says, by pair and stream, how much the streams' sockets
+/// have moved; `found` are the blocks of all lanes, which the tunnels keep.
 ///
 /// # Errors
 /// A record cannot be read, or contradicts another.

@@ -1,5 +1,5 @@
-//! Connections of `causeway connect`: delivered without a preface, to programs that know nothing of it; and
-//! round trips.
+//! Connections of `causeway connect`: delivered without a preface, to programs that know nothing about it;
+//! and round trips.
 
 use crate::common::{DEADLINE, Grid, pattern, send_preface, wait_for};
 use causeway_control::{self as control, Reply, Request};
@@ -66,18 +66,18 @@ fn refusal(grid: &Grid, token: Token, destination: SocketAddr) -> Reason {
 
 #[test]
 fn users_of_another_site_connect_where_this_one_says_so_and_nowhere_else() {
-    // Nothing listens at port 1: what may pass is refused by the host, what may not by the gateway.
+    // Nothing listens at port 1: what is allowed is refused by the host, what is not by the gateway.
     let grid = Grid::with_far_accept("connect_from = [\"site1:1\"]");
     let (token, _held) = bare_job(&grid);
     let node = |port| grid.address(2, 1, port);
     assert_eq!(refusal(&grid, token, node(1)), Reason::Refused);
     assert_eq!(refusal(&grid, token, node(2)), Reason::Denied);
     assert_eq!(refusal(&grid, token, node(5000)), Reason::Denied);
-    // No listed node, and not in addresses.
+    // This address is not a listed node's, and not in `addresses`.
     assert_eq!(refusal(&grid, token, grid.address(2, 7, 1)), Reason::Denied);
     let refused = grid.status(2).refused;
     assert_eq!((refused["connect"], refused["unlisted-destination"]), (2, 1));
-    // It accepts connections, not jobs.
+    // The site accepts connections, not jobs.
     let job = grid.job("test").0;
     let why = job.left_out["site2"].as_str();
     assert!(why.contains("accepts no jobs of site1"), "{why}");
@@ -103,7 +103,7 @@ fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_w
     let token = job.token.parse().unwrap();
     assert_eq!(refusal(&grid, token, grid.address(2, 1, 5000)), Reason::Denied);
     assert_eq!(refusal(&grid, token, grid.address(2, 253, 9)), Reason::Denied);
-    // The other gateway heard of none of it.
+    // The other gateway has heard of none of these connections.
     assert!(grid.status(2).refused.is_empty() && grid.status(1).refused["no-part"] == 2);
 }
 
@@ -129,7 +129,7 @@ fn what_was_sent_right_before_the_job_ended_arrives_and_its_token_is_worth_nothi
         let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
         let (mut far, _) = listener.accept().unwrap();
         far.set_read_timeout(Some(DEADLINE)).unwrap();
-        // The far half has ended, so that nothing is left to wait for once all is written.
+        // The far half has ended, so nothing is left to wait for once everything is written.
         far.shutdown(Shutdown::Write).unwrap();
         assert_eq!(near.read(&mut [0]).unwrap(), 0);
         let mut got = Vec::new();
@@ -198,7 +198,8 @@ fn a_round_trip_tells_its_time_the_other_clock_and_version() {
         panic!("no pong")
     };
     assert_eq!((pong.site.as_str(), pong.version.is_empty()), ("site2", false));
-    // Both gateways have the same clock: what they differ by is the unequal halves of the round trip.
+    // Both gateways have the same clock: the difference between them comes from the unequal halves of the
+    // round trip.
     assert!(
         pong.clock_ahead_microseconds.unsigned_abs() <= pong.round_trip_microseconds,
         "{pong:?}"

@@ -1,5 +1,5 @@
 //! Who may have a lane in a grid with a broker: the test plays gateways at the WAN port of a real one, with
-//! certificates of its grid, of another one that has the same name, of another site, and with none.
+//! certificates of its grid, of another grid with the same name, of another site, and with none.
 
 use crate::common::{DEADLINE, wait_for};
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
@@ -74,7 +74,7 @@ impl Grid {
         join(&token, &self.home(site), &Clock::system()).unwrap()
     }
 
-    /// A session of a site's with the broker, which makes it known to the others.
+    /// A site's session with the broker, which makes the site known to the others.
     fn session(&self, membership: &Membership, number: u8) -> Client {
         let record = Record {
             virtual_subnets: vec![],
@@ -151,7 +151,7 @@ impl Rennes {
         self.status().refused.get(kind).copied().unwrap_or(0)
     }
 
-    /// Whether a lane stands.
+    /// Whether a lane is up.
     fn has_lane(&self, site: &str) -> bool {
         let tunnels = self.status().tunnels;
         tunnels
@@ -160,7 +160,7 @@ impl Rennes {
     }
 }
 
-/// Who speaks to the gateway at its WAN port.
+/// Somebody who speaks to the gateway at its WAN port.
 type Stranger = StreamOwned<ClientConnection, TcpStream>;
 
 fn stranger(mut config: rustls::ClientConfig, wan: SocketAddr) -> Stranger {
@@ -178,7 +178,7 @@ fn member(membership: &Membership, wan: SocketAddr) -> Stranger {
     stranger(config.unwrap(), wan)
 }
 
-/// Says hello as a site, reads the gateway's and proves what every member can.
+/// Says hello as a site, reads the gateway's hello, and gives the proof that every member can give.
 fn shake_hands(stranger: &mut Stranger, site: &str, authority: &[u8]) -> io::Result<()> {
     let own = Hello {
         site: site.into(),
@@ -205,7 +205,7 @@ fn shake_hands(stranger: &mut Stranger, site: &str, authority: &[u8]) -> io::Res
     stranger.write_all(&mac.finalize().into_bytes())
 }
 
-/// Waits until the gateway closes, which is true, or something comes.
+/// Waits until the gateway closes the connection, which is true, or something arrives.
 fn is_ended(stranger: &mut Stranger) -> bool {
     matches!(stranger.read(&mut [0]), Ok(0) | Err(_))
 }
@@ -214,7 +214,7 @@ fn is_ended(stranger: &mut Stranger) -> bool {
 fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_lane_and_only_until_it_is_revoked()
  {
     let grid = Grid::new("g5k");
-    // Of the same name, but not the same.
+    // A grid with the same name, but another one.
     let namesake = Grid::new("g5k");
     let rennes = Rennes::start(&grid);
     let (nancy, lyon) = (grid.join("nancy"), grid.join("lyon"));
@@ -228,14 +228,14 @@ fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_la
     shake_hands(&mut lane, "nancy", authority).unwrap();
     wait_for("the lane", || rennes.has_lane("nancy"));
 
-    // A certificate that is good, and another site's name.
+    // A valid certificate, and the name of another site.
     let mut liar = member(&nancy, rennes.wan);
     shake_hands(&mut liar, "lyon", authority).unwrap();
     assert!(is_ended(&mut liar));
     wait_for("the refusal", || rennes.refused("certificate") == 1);
     assert!(!rennes.has_lane("lyon"));
 
-    // Whoever has none of this grid does not get to say hello.
+    // Without a certificate of this grid, one does not get to say hello.
     let foreign = namesake.join("lyon");
     let trust = lyon.trust(Revocations::default(), Clock::system()).unwrap();
     let foreign = client_config(&foreign.credentials, &trust, Expect::Site("rennes".into())).unwrap();
@@ -253,7 +253,7 @@ fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_la
     assert!(matches!(plain.read(&mut [0; 100]), Ok(_) | Err(_)));
     wait_for("the refusal", || rennes.refused("handshake") == 3);
 
-    // None of them was noticed by who has a lane; being put out is.
+    // The sites that have a lane noticed none of these; but they notice being put out.
     assert!(rennes.has_lane("nancy") && !rennes.has_lane("lyon"));
     grid.ask(&AdminRequest::Revoke {
         site: "nancy".into(),
@@ -282,7 +282,7 @@ fn hellos_of_many_strangers_at_once_are_all_answered_though_they_wait_for_a_shar
     }
 }
 
-/// A site's membership with a certificate that ends so many seconds from now.
+/// A site's membership with a certificate that ends after this many seconds.
 fn ending(membership: &Membership, authority: &Authority, seconds: u64) -> Membership {
     let (key, request) = new_key().unwrap();
     let life = membership.certified.not_after - membership.certified.not_before - BACKDATED_SECONDS;

@@ -1,4 +1,4 @@
-//! What a site lets the others do: nothing, unless its configuration says so.
+//! What a site lets other sites do: nothing, unless its configuration says so.
 
 use crate::common::{Grid, cross, send_preface, wait_for};
 use causeway_control as control;
@@ -33,14 +33,15 @@ fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_tol
     let listener = grid.listen();
     let refused = connect(&grid, &job.token, listener.local_addr().unwrap());
     assert_eq!(refused, Err(Reason::Denied));
-    // Nor is anything started there: the own gateway says so at once, and the other one hears of none of it.
+    // Nothing is started there, either: the gateway here says so at once, and the other one hears nothing of
+    // it.
     let said = grid.spawn_fails(&job.token, "node2");
     assert!(
         said.contains("site2 takes no part in this job: it accepts no jobs of site1"),
         "{said}"
     );
     assert!(grid.status(2).jobs.is_empty() && grid.status(2).refused.is_empty());
-    // The other way round nothing was forbidden.
+    // In the other direction, nothing was forbidden.
     let (job, _held) = grid.job_at(2, "test");
     assert_eq!(job.left_out.get("site2"), None);
 }
@@ -67,7 +68,7 @@ fn jobs_of_a_site_that_is_named_run_and_reach_listed_nodes_alone() {
 fn addresses_that_a_site_names_are_reached_beside_its_nodes() {
     let grid = Grid::with_far_accept_of_addresses(7);
     let (job, _held) = grid.job("test");
-    // Nobody listens: the host refuses, not the gateway.
+    // Nothing listens: the host refuses, not the gateway.
     assert_eq!(
         connect(&grid, &job.token, grid.address(2, 7, 5000)),
         Err(Reason::Refused)
@@ -81,7 +82,7 @@ fn addresses_that_a_site_names_are_reached_beside_its_nodes() {
 #[test]
 fn the_host_of_the_launcher_is_reached_at_the_site_where_the_job_began_and_nowhere_else() {
     let grid = Grid::start();
-    // Site one began it: its head node has the launcher.
+    // Site one began the job: its head node has the launcher.
     let stream = grid.dial_at(2);
     let preface = grid.preface(&stream, grid.address(1, 253, 5000), true);
     assert_eq!(
@@ -134,7 +135,7 @@ fn of_what_listens_on_the_launchers_host_only_the_launchers_own_is_reached() {
 fn nothing_of_another_sites_runs_that_cannot_be_written_down() {
     let grid = Grid::with_far_accept("jobs = [\"site1\"]");
     let (job, _held) = grid.job("test");
-    // A directory in the file's place stands for a disk that is full.
+    // A directory in place of the file stands for a full disk.
     grid.spoil_audit(2);
     let said = grid.spawned(&job.token, "node2");
     assert!(said.contains("its host's limits"), "{said}");
@@ -147,7 +148,7 @@ fn a_disk_that_stands_still_keeps_what_others_start_from_running_and_nothing_els
     grid.hang_audit(2);
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
-    // A refusal is to be written down, and is not.
+    // A refusal should be written down, and cannot be.
     assert_eq!(
         connect(&grid, &grid.token.to_hex(), grid.address(2, 7, 5000)),
         Err(Reason::Denied)
@@ -160,7 +161,7 @@ fn a_disk_that_stands_still_keeps_what_others_start_from_running_and_nothing_els
         assert!(said.contains("its host's limits"), "{said}");
     }
     assert!(grid.status(2).refused["audit"] >= 2);
-    // This site's own users start what they like.
+    // This site's own users may start anything.
     let (own, _held) = grid.job_at(2, "own");
     let said = grid.spawned_at(2, &own.token, "node2");
     assert!(!said.contains("limits"), "{said}");
@@ -211,7 +212,7 @@ fn nothing_is_started_for_another_site_over_a_tunnel_in_clear_text_unless_that_i
     let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]\nover_clear_text = true");
     let (job, _held) = grid.job("test");
     assert_eq!(job.left_out.get("site2"), None);
-    // Where nothing is said, nothing crosses in clear text.
+    // By default, nothing crosses in clear text.
     let grid = Grid::start();
     assert!(!grid.status(1).clear_text);
     assert_eq!(grid.status(1).tunnels[0].lanes[0].carrier, "TLS 1.3");

@@ -1,6 +1,6 @@
-//! A hundred thousand connections at a gateway's ports that never say what they want, or say it a byte now
-//! and then. They are opened one after the other, some thousands at a time, as descriptors allow; the gateway
-//! is a process of its own, whose files, memory and log are looked at.
+//! A hundred thousand connections at a gateway's ports that never send a request, or send one a byte now and
+//! then. They are opened one after the other, with some thousands open at a time, as descriptors allow; the
+//! gateway is a separate process, whose files, memory and log are checked.
 
 use crate::common::{Grid, connect_from, wait_for};
 use causeway_wire::question::{NONCE_BYTES, Question};
@@ -14,19 +14,19 @@ use std::time::Duration;
 
 const FLOOD: usize = 100_000;
 
-/// Open at a time, at the flood's end: more than either port has places.
+/// Connections open at a time, at the flood's end: more than either port has places.
 const HELD: usize = 6000;
 
-/// Places: connections without a preface, and handshakes.
+/// The places: connections without a preface, and handshakes.
 const INTAKES: usize = 4096;
 const HANDSHAKES: usize = 256;
 
-/// What a TLS handshake and a preface begin with, and how the first goes on.
+/// The beginnings of a TLS handshake and of a preface, and how the former goes on.
 const HELLO: u8 = 0x16;
 const MORE: u8 = 0x03;
 const PREFACE: u8 = b'\r';
 
-/// Ends with a reset, so that no port stays in use.
+/// Opens a connection that ends with a reset, so that no port stays in use.
 fn flooding(own: SocketAddr, other: SocketAddr) -> TcpStream {
     let stream = connect_from(own, other);
     socket2::SockRef::from(&stream)
@@ -46,13 +46,14 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
     let (pid, before) = (grid.status(2).pid, grid.status(2));
     let files = open_files(pid);
     let (near, far) = grid.pair(&grid.listen());
-    // The job is site one's, and both sites' processes may use its token.
+    // The job is site one's, but both sites' processes may use its token.
     let listener = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
     let (lan, wan) = (grid.address(2, 253, 7000), grid.wan(2));
     let mut flood = VecDeque::new();
     let (mut most_files, mut most_bytes) = (0, 0);
     for number in 0..FLOOD {
-        // Most at the LAN port, from two hosts of the site; the others at the WAN port, from a dozen.
+        // Most connections go to the LAN port, from two hosts of the site; the others to the WAN port, from a
+        // dozen.
         let (stream, first) = match number % 4 {
             0 => (
                 flooding(grid.address(0, 20 + (number / 4 % 12) as u8, 0), wan),
@@ -67,7 +68,7 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
         if flood.len() > HELD {
             flood.pop_front();
         }
-        // Each speaks once it is in the middle of the others; it may have been ended.
+        // Each connection sends once it is in the middle of the others; it may have been ended by then.
         let (stream, first) = &mut flood[number.min(HELD - 1) / 2];
         let _ = stream.write(&[*first]);
         if number % 5000 == 4999 {
@@ -80,10 +81,10 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
     crate::common::cross(&near, &far, b"and what was open before goes on");
     let refused = grid.status(2).refused;
     assert!(refused["intakes"] > 0 && refused["handshakes"] > 0, "{refused:?}");
-    // Beside them the gateway has the streams of this test.
+    // Beside them, the gateway has the streams of this test.
     let bound = files + INTAKES + HANDSHAKES + 64;
     assert!(most_files <= bound, "{most_files} files, not {bound} at most");
-    // Half a kilobyte each, a deadline for each of the last seconds, and what an allocator keeps.
+    // Half a kilobyte for each, a deadline for each of the last seconds, and what an allocator keeps.
     let bound = before.resident_bytes + (64 << 20);
     assert!(most_bytes <= bound, "{most_bytes} bytes, not {bound} at most");
     drop(flood);
@@ -92,7 +93,7 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
     log.reopen().unwrap().read_to_string(&mut lines).unwrap();
     let refusals = lines.lines().filter(|line| line.contains("refused"));
     let refusals: Vec<_> = refusals.collect();
-    // One for each kind and origin.
+    // There is one line for each kind and origin.
     assert!(!refusals.is_empty() && refusals.len() <= 4 * 14, "{refusals:#?}");
 }
 
@@ -123,7 +124,7 @@ fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_o
     assert_eq!(Verdict::decode(verdict), Some(Verdict::Connected));
     let refused = grid.status(2).refused;
     assert!(refused["intakes"] >= 400, "{refused:?}");
-    // Nobody got in because another one's time was over.
+    // Nobody got in because another connection's time was over.
     assert!(!refused.contains_key("preface-late"), "{refused:?}");
     assert!(
         matches!(flood[0].read(&mut [0]), Ok(0) | Err(_)),
@@ -182,7 +183,7 @@ fn a_site_that_opens_more_streams_than_another_gateway_has_files_for_leaves_it_t
     let grid = Grid::with_far_files(400);
     let listener = grid.listen();
     let destination = listener.local_addr().unwrap();
-    // It is the only other site; else it would have half.
+    // The site is the only other one; otherwise it would have half.
     let mut pairs: Vec<_> = (0..300).map(|_| grid.pair(&listener)).collect();
     for _ in 0..200 {
         assert_eq!(
@@ -191,11 +192,11 @@ fn a_site_that_opens_more_streams_than_another_gateway_has_files_for_leaves_it_t
         );
     }
     assert_eq!(grid.status(2).refused["streams"], 200);
-    // The other way, its own processes get through; so do commands.
+    // In the other direction, the gateway's own processes get through; so do commands.
     let own = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
     let (near, far) = grid.pair_back(&own);
     crate::common::cross(&near, &far, b"from here");
-    // And when one of them ends, there is room for one.
+    // And when one of the streams ends, there is room for one.
     drop((near, far, pairs.pop()));
     wait_for("the streams to end", || grid.status(2).streams < 300);
     grid.pair(&listener);
@@ -225,7 +226,7 @@ fn questions_that_were_answered_push_nobody_out() {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).map(|_| answer.len())
     };
-    // One that takes its time, and more questions than there are places.
+    // One connection that takes its time, and more requests than there are places.
     let slow = grid.dial_at(2);
     for _ in 0..50 {
         assert!(answer(grid.dial_at(2)).unwrap() > 0);

@@ -1,4 +1,4 @@
-//! What processes notice of a network that misbehaves between two real gateways.
+//! What processes notice if the network between two real gateways misbehaves.
 
 use crate::common::{DEADLINE, Grid, cross, pattern, wait_for};
 use std::io::{ErrorKind, Read, Write};
@@ -62,7 +62,7 @@ fn streams_wait_while_every_lane_is_cut_and_then_go_on() {
     std::thread::scope(|scope| {
         scope.spawn(|| cross(&near, &far, &pattern(6, 8 * MEGABYTE)));
         scope.spawn(|| cross(&far, &near, &pattern(7, 8 * MEGABYTE)));
-        // A connection begun in the dark waits like the others.
+        // A connection that is begun while the network is dark waits like the others.
         let fresh = scope.spawn(|| grid.connect(listener.local_addr().unwrap()));
         wait_for("the new stream", || grid.status(1).streams == 2);
         grid.proxy.as_ref().unwrap().come_back();
@@ -127,7 +127,7 @@ fn the_only_lane_falling_silent_is_outdone_by_a_new_connection_without_being_giv
 #[test]
 fn a_gateway_that_does_not_answer_is_soon_dialled_anew_and_reached_when_it_does() {
     let (mut grid, silence) = Grid::in_silence();
-    // Not the deadline of the whole handshake, till when TCP would ask ever more rarely.
+    // This is not the deadline of the whole handshake, until which TCP would ask ever more rarely.
     wait_for("the dialling gateway to say what it waits for", || {
         let trouble = grid.status(1).sites.into_iter().find_map(|site| site.unreachable);
         trouble.is_some_and(|trouble| trouble.contains("no answer within 4s"))
@@ -219,7 +219,7 @@ fn go_dark(grid: &Grid) {
     });
 }
 
-/// The error that ends reading; none when it ends in order.
+/// The error that ends reading; `None` if the stream ends in order.
 fn end_of(mut stream: TcpStream) -> Option<ErrorKind> {
     let result = stream.read_to_end(&mut Vec::new());
     result.err().map(|error| error.kind())

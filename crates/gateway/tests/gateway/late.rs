@@ -1,4 +1,4 @@
-//! Prefaces that come after the end of a handshake, as on a busy host: a listener that does not wait would
+//! Prefaces that arrive after the end of a handshake, as on a busy host: a listener that does not wait would
 //! not see them, and is knocked at; one that waits and has answered is not.
 
 use crate::common::{Grid, accept_silently, cross, pattern, wait_for};
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 const TRIES: usize = 5;
 
 /// A listener whose queue is full, so that a connection request is lost and sent again after a second, and a
-/// stream for it.
+/// stream to it.
 struct Busy {
     listener: TcpListener,
     near: JoinHandle<Result<TcpStream, Verdict>>,
@@ -22,7 +22,7 @@ impl Busy {
     fn start(grid: &'static Grid) -> Busy {
         let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         listener.bind(&grid.address(2, 1, 0).into()).unwrap();
-        // Linux takes one more than it is told.
+        // Linux allows one more than it is told.
         listener.listen(0).unwrap();
         let listener = TcpListener::from(listener);
         let address = listener.local_addr().unwrap();
@@ -36,7 +36,8 @@ impl Busy {
         }
     }
 
-    /// Takes what has filled the queue, then the stream; returns its end here and what it has to hear.
+    /// Accepts the connections that have filled the queue, then the stream; returns this end of the stream,
+    /// and what it is to hear.
     fn take(&self, grid: &Grid) -> (TcpStream, [u8; 8]) {
         drop(self.listener.accept().unwrap());
         let (far, claim) = accept_silently(&self.listener);
@@ -67,7 +68,7 @@ fn a_listener_that_has_not_seen_a_late_preface_is_knocked_at_and_one_that_has_an
         let (answers, waits) = (Busy::start(grid), Busy::start(grid));
         let (mut early, answer) = answers.take(grid);
         early.write_all(&answer).unwrap();
-        // The later of the two: when it is knocked at, the other one would have been.
+        // The later of the two: if this one is knocked at, the other one has been, too.
         let (mut late, answer) = waits.take(grid);
         wait_for("a knock", || waits.is_knocked_at());
         late.write_all(&answer).unwrap();

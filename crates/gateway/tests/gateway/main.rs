@@ -1,4 +1,4 @@
-//! Gateways of this crate, in threads and in processes of their own, on loopback.
+//! Gateways of this crate, in threads and in separate processes, on loopback.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod bare;

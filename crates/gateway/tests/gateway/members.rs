@@ -1,5 +1,5 @@
-//! A gateway that holds the grid's key and does what none does. It ends its own tunnel; the other sites'
-//! streams and jobs go on.
+//! A gateway that has the grid's key and does what no proper one does. It only ends its own tunnel; the other
+//! sites' streams and jobs go on.
 
 use crate::common::member::{Member, shared};
 use crate::common::{Grid, cross, everywhere, wait_for};
@@ -122,7 +122,7 @@ fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane
     wait_for("the stream to be opened", || {
         tunnel(&grid).is_some_and(|tunnel| tunnel.streams == 1)
     });
-    // The first stream that site one opens; as much as it likes.
+    // The first stream that site one opens, with as many bytes as it likes.
     let opened = Header {
         kind: Kind::Opened,
         detail: 0,
@@ -132,7 +132,7 @@ fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane
     };
     member.stream.write_all(&opened.encode()).unwrap();
     let writer = stream.try_clone().unwrap();
-    // Ends with the stream.
+    // The thread ends with the stream.
     std::thread::spawn(move || while (&writer).write(&[7; 1 << 16]).is_ok_and(|count| count > 0) {});
     wait_for("the lane to be given up", || trouble(&grid).is_some());
     let taken = tunnel(&grid).unwrap().sent_bytes;
@@ -179,7 +179,7 @@ fn a_member_can_neither_end_nor_change_anothers_job_by_its_token() {
     ));
     member.say(&format!(r#"{{"job_end":{{"token":"{token}"}}}}"#));
     wait_for("the refusal", || grid.status(1).refused.contains_key("job"));
-    // What is said on one lane is acted on in turn: once this job is known, the other's end has been read.
+    // Messages on one lane are acted on in order: once this job is known, the other job's end has been read.
     let other = "00".repeat(16);
     member.say(&format!(
         r#"{{"job_start":{{"token":"{other}","name":"its own"}}}}"#
@@ -216,7 +216,7 @@ fn a_member_that_floods_with_opens_has_each_of_them_answered_and_the_others_go_o
             kind: Kind::Open,
             detail: 0,
             length: payload.len() as u16,
-            // Site one sorts first, and its own are odd.
+            // Site one sorts first, so its own numbers are odd.
             stream: 2 + 2 * number,
             position: 1 << 16,
         };
@@ -246,7 +246,7 @@ fn a_member_that_floods_with_opens_has_each_of_them_answered_and_the_others_go_o
 fn a_member_that_says_where_it_relays_has_nobody_dial_there_and_hears_nothing_of_what_is_there() {
     let grid = Grid::with_member();
     let mut member = Member::introduced(&grid);
-    // Somebody's, who knows nothing of the grid.
+    // A listener of somebody who has nothing to do with the grid.
     let victim = std::net::TcpListener::bind(grid.address(0, 77, 0)).unwrap();
     victim.set_nonblocking(true).unwrap();
     let (address, ticket) = (victim.local_addr().unwrap(), "41".repeat(32));
@@ -273,7 +273,7 @@ fn a_member_that_asks_to_meet_another_without_end_has_that_one_come_a_few_times_
     let heard = member.hear_until(&format!(r#""id":{ASKS},"why""#));
     let refused = heard.matches("too_often").count() as u64;
     assert!(refused > ASKS * 3 / 4, "{refused} of {ASKS}: {heard}");
-    // Site two knows no site three, and counts each time it was asked to come.
+    // Site two knows no site three, and counts each time that it was asked to come.
     wait_for("site two to be asked by the relay", || {
         grid.status(2).refused.get("relay-come").copied() == Some(ASKS - refused)
     });
@@ -327,10 +327,10 @@ fn a_member_speaks_for_no_other_site_and_opens_nothing_under_a_job_in_which_it_t
     let (listener, source) = ends(&grid);
     let destination = listener.local_addr().unwrap();
     let connection = |source| Target::Connection { source, destination };
-    // Site two's job, in which site three takes part only as far as site two has said so.
+    // A job of site two, in which site three takes part only as far as site two has said so.
     member.open(2, &grid.token, connection(source));
     wait_for("the refusal", || grid.status(1).refused.contains_key("no-part"));
-    // Its token as it is, and as another pair of sites calls it.
+    // Its token as it is, and under the name that another pair of sites has for it.
     for (id, token) in [(6, grid.token), (10, shared(&grid.token, "site1", "site2"))] {
         let request = OpenRequest {
             token,
@@ -341,7 +341,7 @@ fn a_member_speaks_for_no_other_site_and_opens_nothing_under_a_job_in_which_it_t
     wait_for("both refusals", || {
         grid.status(1).refused.get("unknown-token") == Some(&2)
     });
-    // Its own job, in another's name.
+    // The member's own job, under another's name.
     let own = Token([0x33; 16]);
     member.say(&format!(
         r#"{{"job_start":{{"token":"{}","name":"its own"}}}}"#,
@@ -379,7 +379,7 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
         };
         match control::ask(&grid.control(1), &request).unwrap() {
             (Reply::Job(job), held) => {
-                // Nor has its processes' map more sites.
+                // The map of its processes does not have more sites, either.
                 assert!(!job.grid.contains("site3"), "{}", job.grid);
                 (job.token, held)
             }
@@ -387,7 +387,7 @@ fn who_takes_no_part_in_a_job_is_not_told_its_token() {
         }
     };
     let (of_two, _held) = job("for site two", &["site1", "site2"]);
-    // It answers nothing, so that this one waits for it in vain; what it is told comes in order.
+    // Site three answers nothing, so this gateway waits for it in vain; what it is told arrives in order.
     let (of_three, _also_held) = job("for site three", &["site3"]);
     let heard = member.hear_until(&of_three);
     assert!(
@@ -406,7 +406,7 @@ fn a_site_that_is_no_partner_of_this_ones_users_is_not_told_of_their_jobs_whatev
     let why = &job.left_out["site3"];
     assert!(why.contains("add \"site3\" to partners in [accept]"), "{why}");
     assert!(!job.grid.contains("site3"), "{}", job.grid);
-    // What it hears comes in order: the answer to this comes after the job would have.
+    // What it is told arrives in order: the answer to this would arrive after the job.
     member.say(r#"{"ping":{"number":77}}"#);
     let heard = member.hear_until("\"number\":77");
     assert!(

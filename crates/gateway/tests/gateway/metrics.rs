@@ -21,7 +21,7 @@ fn metrics(grid: &Grid) -> String {
     ask(grid, &[b"GET /metrics HTTP/1.0\r\n\r\n"])
 }
 
-/// The value of one sample; 0 where it is not there.
+/// The value of one sample; 0 if it is missing.
 fn value(metrics: &str, sample: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(sample));
     line.map_or(0.0, |value| value.trim().parse().unwrap())
@@ -78,7 +78,7 @@ fn what_is_no_request_for_the_metrics_is_told_so_and_leaves_them_there_for_other
     assert_eq!(status(b"PROXY TCP4\r\n\r\n"), "HTTP/1.1 400 Bad Request");
     let long = [&b"GET /metrics HTTP/1.1\r\nCookie: "[..], &[b'x'; 20_000]].concat();
     assert_eq!(status(&long), "HTTP/1.1 400 Bad Request");
-    // More than is ever read of one connection.
+    // This is more than is ever read from one connection.
     let mut endless = TcpStream::connect(grid.metrics(1)).unwrap();
     endless.set_write_timeout(Some(DEADLINE)).unwrap();
     while endless.write_all(&[b'x'; 65_536]).is_ok() {}
@@ -134,7 +134,7 @@ fn counters_do_not_go_down_when_the_far_gateway_is_another_one() {
     never_less(&before, &metrics(&grid));
 }
 
-/// Checks that each counter of a site is at least what it was.
+/// Checks that each counter of a site is at least what it was before.
 fn never_less(before: &str, after: &str) {
     let mut compared = 0;
     for line in before.lines().filter(|line| line.contains("_total{site")) {

@@ -59,7 +59,7 @@ fn a_nat_that_forgets_its_mapping_is_not_noticed() {
     let (near, far) = grid.pair(&listener);
     cross(&near, &far, &pattern(1, MEGABYTE));
     grid.relay.as_ref().unwrap().forget();
-    // Whoever is behind it speaks first: nobody else could.
+    // Whoever is behind the NAT sends first: nobody else could.
     cross(&near, &far, &pattern(2, MEGABYTE));
     cross(&far, &near, &pattern(3, MEGABYTE));
     assert_eq!(grid.status(1).tunnels[0].lanes_lost, 0);
@@ -96,7 +96,7 @@ fn a_gateway_that_stops_says_so_over_quic() {
     let listener = grid.listen();
     let (near, _far) = grid.pair(&listener);
     grid.stop(2);
-    // Its streams end at once, and do not wait for another lane.
+    // The gateway's streams end at once, and do not wait for another lane.
     assert!((&near).read(&mut [0]).map_or(true, |count| count == 0));
 }
 
@@ -108,7 +108,7 @@ fn strangers_datagrams_change_nothing() {
     let stranger = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
     let gateway = grid.wan(2);
     let initial = {
-        // A long header of version 1 with what could be anything.
+        // A long header of version 1, followed by arbitrary bytes.
         let mut bytes = vec![0x20, 255, 0, 0, 0, 0, 0, 0, 0xc3, 0, 0, 0, 1, 8];
         bytes.resize(1300, 7);
         bytes

@@ -1,4 +1,4 @@
-//! What a gateway does not let in: each is refused, counted, and leaves the rest unharmed.
+//! What a gateway does not let in: each connection is refused and counted, and leaves the rest unharmed.
 
 use crate::common::{Grid, accept_silently, encoded, introduce, send_preface, wait_for};
 use causeway_control::{self as control, Reply, Request};
@@ -47,7 +47,7 @@ fn who_passes_on_the_preface_of_a_process_gets_no_proof_to_pass_back() {
 fn what_listens_at_a_destination_and_does_not_know_the_jobs_token_gets_neither_it_nor_the_stream() {
     let grid = Grid::start();
     let listener = grid.listen();
-    // Anything, another protocol's greeting, and a process's own proof.
+    // Arbitrary bytes, another protocol's greeting, and a process's own proof.
     let preface =
         |near: &std::net::TcpStream| encoded(&grid.preface(near, listener.local_addr().unwrap(), true));
     for wrong in [

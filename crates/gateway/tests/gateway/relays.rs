@@ -1,4 +1,4 @@
-//! Two sites neither of which can dial the other, and gateways of others that carry their lanes.
+//! Two sites that cannot dial each other, and gateways of other sites that carry their lanes.
 
 use crate::common::proxy::Proxy;
 use crate::common::sites::Sites;
@@ -185,7 +185,7 @@ fn a_site_that_dials_in_after_all_takes_over_from_the_relay_under_a_running_stre
     wait_for("the relay to have nothing to carry", || {
         sites.status(3).relayed == 0
     });
-    // And back again, should the direct way be lost.
+    // And back again, if the direct path is lost.
     proxy.go_dark();
     wait_for("the relay to serve", || {
         sites.techniques(1) == ["relay through site3"] && sites.techniques(2) == ["relay through site3"]
@@ -214,7 +214,7 @@ fn tickets_that_were_used_or_never_given_let_nobody_in_and_are_counted() {
         assert!(matches!(stranger.read(&mut [0]), Ok(0) | Err(_)));
         assert_eq!(sites.refused(3, "relay-ticket"), count);
     }
-    // Another version's.
+    // A ticket of another version.
     let mut stranger = sites.stranger(20, 3);
     stranger.write_all(b"CWRL\x09").unwrap();
     assert!(matches!(stranger.read(&mut [0]), Ok(0) | Err(_)));
@@ -226,7 +226,7 @@ fn tickets_that_were_used_or_never_given_let_nobody_in_and_are_counted() {
 fn a_ticket_that_comes_late_is_good_no_more_and_the_next_attempt_succeeds() {
     let mut sites = Sites::plan("", &[3]);
     let proxy = sites.through_proxy(2, 3, 9);
-    // The first is the lane to the relay's own site, the second shows the ticket.
+    // The first connection is the lane to the relay's own site, the second shows the ticket.
     proxy.stall(1);
     sites.run();
     wait_for("both tunnels with the relay", || {

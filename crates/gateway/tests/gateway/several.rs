@@ -1,4 +1,4 @@
-//! A gateway that sees no broker hears from another gateway who was put out.
+//! A gateway that reaches no broker learns from another gateway which sites were put out.
 
 use crate::common::wait_for;
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
@@ -119,7 +119,7 @@ fn a_gateway_that_sees_no_broker_hears_of_a_revocation_over_a_tunnel() {
     grid.join("rennes");
     let nancy = grid.join("nancy");
     grid.join("lyon");
-    // What a gateway of nancy says once, while it still sees the broker, and what it keeps of the answer.
+    // What a gateway of nancy sends once, while it still reaches the broker, and what it keeps of the answer.
     let record = Record {
         virtual_subnets: vec![],
         instance: new_instance().unwrap(),
@@ -144,7 +144,7 @@ fn a_gateway_that_sees_no_broker_hears_of_a_revocation_over_a_tunnel() {
     });
     client.stop();
 
-    // Nobody listens there, so that it sees no broker and dials nobody.
+    // Nothing listens there, so the gateway reaches no broker and dials nobody.
     grid.gateway("nancy", 2, "proxy = \"http://127.0.0.1:9\"");
     wait_for("the tunnel", || {
         grid.has_lane("rennes", "nancy") && grid.has_lane("nancy", "rennes")

@@ -1,4 +1,4 @@
-//! What crosses two real gateways: bytes, ends, resets, and what becomes of connections that cannot be made.
+//! What crosses two real gateways: bytes, ends, resets, and what happens to connections that cannot be made.
 
 use crate::common::{Grid, accept, cross, pattern, wait_for};
 use causeway_wire::{Reason, Verdict, Wants};
@@ -114,7 +114,7 @@ fn a_blocking_connect_learns_why_it_failed() {
     assert_eq!(grid.status(2).refused["system-port"], 1);
 }
 
-/// Opens a connection whose process is told of the verdict beside its stream; returns it and the verdict.
+/// Opens a connection whose process is told the verdict beside its stream; returns it and the verdict.
 fn told_beside(grid: &Grid, destination: SocketAddr) -> (TcpStream, Option<Verdict>) {
     let stream = grid.dial();
     let mut preface = grid.preface(&stream, destination, false);
@@ -143,7 +143,7 @@ fn a_verdict_stands_beside_the_stream_of_a_process_that_asks_so() {
     drop(listener);
     let (mut refused, verdict) = told_beside(&grid, open);
     assert_eq!(verdict, Some(Verdict::Failed(Reason::Refused)));
-    // Who goes on all the same finds no orderly end.
+    // A process that goes on regardless does not find an orderly end.
     refused.write_all(b"as if connected").unwrap();
     assert_eq!(
         refused.read(&mut [0]).unwrap_err().kind(),
@@ -187,10 +187,10 @@ fn a_reader_that_stops_does_not_stop_the_others() {
     stuck_near.set_nonblocking(true).unwrap();
     let mut sent = Vec::new();
     let mut writes = 0;
-    // Until the sender is held back too: its window and all buffers on the way are full.
+    // Until the sender has to wait, too: its window and all buffers on the path are full.
     let mut still = 0;
     while still < 200 {
-        // Another pattern each time: a piece lost or sent twice shows.
+        // A different pattern each time, so that a piece that is lost or sent twice is noticed.
         let chunk = pattern(writes, 65536);
         match stuck_near.write(&chunk) {
             Ok(count) => {
@@ -261,7 +261,7 @@ fn reset(stream: TcpStream) {
         .unwrap();
 }
 
-/// The error that ends reading; none when it ends in order.
+/// The error that ends reading; `None` if the stream ends in order.
 fn read_error(mut stream: TcpStream) -> Option<ErrorKind> {
     stream
         .read_to_end(&mut Vec::new())

@@ -17,16 +17,17 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use systemd::{Manager, Unit};
 
-/// It serves after some milliseconds; names that the resolver does not find take their time.
+/// How long a service may take until it serves: this takes some milliseconds, but looking up names that do
+/// not exist takes longer.
 const SERVES_WITHIN: Duration = Duration::from_secs(60);
 
-/// How often it is polled meanwhile: nothing reports that another process listens.
+/// How often the service is polled meanwhile: nothing reports that another process listens.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// How often the socket is tried before systemd is asked.
+/// How often the socket is tried for each question to systemd.
 const LOOKS_TO_A_QUESTION: u32 = 20;
 
-/// Lines that are shown of the log of one that has ended.
+/// How many lines of the log are shown if the service has ended.
 const LAST_LINES: usize = 5;
 
 /// A command that is to go on in the background.
@@ -37,20 +38,20 @@ pub struct Service<'a> {
     pub of: &'a str,
     /// Its configuration.
     pub config: &'a Path,
-    /// Where it takes commands once it serves.
+    /// The socket at which it takes commands once it serves.
     pub socket: &'a Path,
-    /// The command that shows it.
+    /// The command that shows its state.
     pub shown_by: &'static str,
 }
 
-/// What now goes on without this process.
+/// What now runs without this process.
 enum Started {
     Service { unit: String, log: PathBuf },
     Child { pid: u32, log: PathBuf },
 }
 
 impl Service<'_> {
-    /// Starts it, and says where it is.
+    /// Starts the service, and says where it is.
     pub fn start(&self) -> ExitCode {
         let command = self.command;
         match self.try_start() {
@@ -176,7 +177,7 @@ impl Service<'_> {
         systemd::unit_text(self.command, self.of, &lasting_program()?, &config, log)
     }
 
-    /// Says what a logout or a restart of the host does, and what helps.
+    /// Says what happens to the service when the user logs out or the host restarts, and what can be done.
     fn after_a_restart(&self) -> String {
         let lingers = match Manager::here() {
             Manager::Absent => String::new(),
@@ -196,7 +197,7 @@ impl Service<'_> {
         if !has_cron || words.iter().any(|word| word.contains('\'')) {
             return lingers;
         }
-        // A login's environment has the paths of batch systems.
+        // The environment of a login contains the paths of batch systems.
         format!(
             "{lingers}\nThis has cron start it with the host:\n(crontab -l; echo '@reboot bash -lc \"{program} {} --background \
              --config {config}\"') | crontab -",
@@ -208,7 +209,7 @@ impl Service<'_> {
         Command::new(std::env::current_exe()?)
             .args([self.command, "--own-session", "--config"])
             .arg(std::path::absolute(self.config)?)
-            // It keeps no directory from being removed or unmounted.
+            // With this, the service keeps no directory from being removed or unmounted.
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
@@ -222,7 +223,7 @@ impl Service<'_> {
     }
 }
 
-/// This program, by the link that stays when another version is installed, if there is one.
+/// This program, through the link that stays when another version is installed, if there is one.
 fn lasting_program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let link = user_directories::home().ok()?.join(".local/bin/causeway");
@@ -232,7 +233,7 @@ fn lasting_program() -> Option<PathBuf> {
     }
 }
 
-/// What it has said, from its first byte in the log on.
+/// The end of what the service has logged since it began, which was at this byte of the log.
 fn last_lines(log: &Path, begins: u64) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let own = bytes.get(begins as usize..).unwrap_or_default();

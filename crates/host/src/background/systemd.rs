@@ -1,4 +1,4 @@
-//! A service of this user's own systemd: it starts with the host, and no logout ends it.
+//! A service of this user's own systemd: it starts together with the host, and no logout ends it.
 
 use crate::{own_file, user_directories};
 use causeway_wire::TextError;
@@ -8,11 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Begins each unit.
+/// The beginning of each unit.
 const MARK: &str = "# Written by 'causeway ";
 
-/// What a gateway or a broker, and the commands that they run, find in the environment. A host that starts
-/// has no login's environment.
+/// Variables that a gateway or a broker, and the commands that they run, need. When a host starts, there is
+/// no login's environment.
 const KEPT: [&str; 11] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -30,11 +30,11 @@ const KEPT: [&str; 11] = [
 /// This user's systemd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
-    /// There is none, or it cannot be used.
+    /// There is no manager, or it cannot be used.
     Absent,
-    /// It ends at the user's last logout, and may end what the user has started.
+    /// The manager ends at the user's last logout, and may end what the user has started.
     EndsAtLogout,
-    /// It starts with the host.
+    /// The manager starts with the host.
     Lingers,
 }
 
@@ -44,10 +44,10 @@ impl Manager {
         let user = user_name();
         let lingers = Path::new("/var/lib/systemd/linger").join(&user).exists();
         let is_there = Path::new("/run/systemd/system").exists();
-        // One that lingers runs, and answers at once.
+        // A manager that lingers is running, and answers at once.
         match is_there && lingers && systemctl(&["show", "--property=Version"]).is_ok() {
             true => Manager::Lingers,
-            // root's processes are not ended, if that is not changed (logind.conf, KillExcludeUsers).
+            // root's processes are not ended unless that is configured (logind.conf, KillExcludeUsers).
             false if is_there && !lingers && user != "root" => Manager::EndsAtLogout,
             false => Manager::Absent,
         }
@@ -78,12 +78,12 @@ impl Unit {
         Ok(Unit { name, file })
     }
 
-    /// What `systemctl --user` calls it.
+    /// The name by which `systemctl --user` knows it.
     pub fn name(&self) -> &str {
         self.name.trim_end_matches(".service")
     }
 
-    /// Writes the unit, and starts the service now and with the host.
+    /// Writes the unit, and starts the service now and whenever the host starts.
     ///
     /// # Errors
     /// The unit cannot be written, or systemd refuses it.
@@ -94,19 +94,19 @@ impl Unit {
         }
         own_file::write(&self.file, text.as_bytes(), MARK)?;
         systemctl(&["daemon-reload"])?;
-        // An earlier one may have failed too often.
+        // An earlier service with this name may have failed too often.
         let _ = systemctl(&["reset-failed", &self.name]);
         systemctl(&["enable", "--now", &self.name]).map(drop)
     }
 
-    /// Asks systemd whether the service has ended, or was started again because of that. Without an answer,
-    /// it has not.
+    /// Asks systemd whether the service has ended, or was started again because it had. Without an answer, it
+    /// has not.
     pub fn has_failed(&self) -> bool {
         let said = systemctl(&["show", "--property=ActiveState,NRestarts", &self.name]);
         said.is_ok_and(|said| says_failed(&said))
     }
 
-    /// Ends the service, and removes the unit; one that was not written here stays.
+    /// Ends the service, and removes the unit; a unit that Causeway did not write stays.
     pub fn remove(&self) {
         if !is_ours(&self.file) {
             return;
@@ -117,7 +117,7 @@ impl Unit {
     }
 }
 
-/// Removes all units of this user that were written here, and their services.
+/// Removes all units of this user that Causeway wrote, and their services.
 ///
 /// # Errors
 /// There is no home directory.
@@ -137,8 +137,8 @@ fn is_ours(file: &Path) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.starts_with(MARK))
 }
 
-/// The unit of a command that writes its log to a file; `None` if a path or a variable has a character that
-/// no unit can hold.
+/// The unit of a command that writes its log to a file; `None` if a path or a variable contains a character
+/// that no unit can hold.
 pub fn unit_text(command: &str, of: &str, program: &Path, config: &Path, log: &Path) -> Option<String> {
     let run = format!("exec \"$0\" {command} --config \"$1\" >>\"$2\" 2>&1");
     let words = [
@@ -169,8 +169,8 @@ pub fn unit_text(command: &str, of: &str, program: &Path, config: &Path, log: &P
             None => format!("UnsetEnvironment={name}\n"),
         };
     }
-    // 2: a wrong configuration stays wrong. A hand-over must not be taken for an end, and if memory runs out,
-    // the kernel first ends the gateway's worker, which the gateway replaces.
+    // 2: a wrong configuration stays wrong. A hand-over must not be taken for an end. If memory runs out, the
+    // kernel should first end the gateway's worker, which the gateway replaces.
     Some(format!(
         "{MARK}{command} --background'; 'causeway down' removes it.\n\
          [Unit]\nDescription=Causeway {command} of {of}\n\n\
@@ -197,7 +197,7 @@ fn says_failed(said: &str) -> bool {
     !["active", "activating"].contains(&value("ActiveState")) || !["", "0"].contains(&value("NRestarts"))
 }
 
-/// Where this user's units are.
+/// The directory of this user's units.
 fn directory() -> Result<PathBuf, user_directories::NoHome> {
     let own = user_directories::config()?;
     Ok(own.parent().unwrap_or(&own).join("systemd/user"))
@@ -207,7 +207,7 @@ fn directory() -> Result<PathBuf, user_directories::NoHome> {
 fn systemctl(words: &[&str]) -> Result<String, TextError> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(words).stdin(Stdio::null());
-    // A login without PAM has not set it.
+    // Without PAM, a login does not set the variable.
     let usual = format!("/run/user/{}", nix::unistd::geteuid());
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() && Path::new(&usual).exists() {
         command.env("XDG_RUNTIME_DIR", usual);
@@ -269,7 +269,7 @@ mod tests {
         assert!(!says_failed("ActiveState=active\nNRestarts=0\n"));
         assert!(says_failed("ActiveState=active\nNRestarts=1\n"));
         assert!(says_failed("ActiveState=failed\nNRestarts=0\n"));
-        // systemd before 235.
+        // systemd before 235 prints no NRestarts.
         assert!(!says_failed("ActiveState=active\n"));
     }
 }

@@ -19,22 +19,23 @@ pub struct NodeCommand {
     /// Program and arguments; the program is looked for on the PATH of the resulting environment, in the
     /// node.
     pub argv: Vec<OsString>,
-    /// Added to the caller's environment, or replacing what has the same name there.
+    /// Added to the caller's environment, or replacing variables of the same name.
     pub env: Vec<(OsString, OsString)>,
-    /// Start from an empty environment instead of the caller's.
+    /// Whether to start from an empty environment instead of the caller's.
     pub clear_env: bool,
-    /// Directory to start in; the caller's own where not given. One the node does not have becomes `/`.
+    /// Directory to start in; by default, the caller's. If the node does not have it, this becomes `/`.
     pub cwd: Option<PathBuf>,
-    /// Where input comes from.
+    /// The source of its input.
     pub stdin: Stdio,
-    /// Where output goes.
+    /// The destination of its output.
     pub stdout: Stdio,
-    /// Where messages go.
+    /// The destination of its messages.
     pub stderr: Stdio,
     /// Whether the terminal's signals reach it by themselves.
     pub session: Session,
-    /// Run it before everything ordinary, as far as the caller may: for what emulates a host of its own, and
-    /// would not share cores with MPI ranks there. What it starts is ordinary again.
+    /// Whether to run it before all ordinary processes, as far as the caller may. This is for something that
+    /// emulates a separate host, and would not share cores with MPI ranks there. What it starts is ordinary
+    /// again.
     pub before_ranks: bool,
 }
 
@@ -46,23 +47,24 @@ pub enum Stdio {
     Inherit,
     /// /dev/null.
     Null,
-    /// A pipe, handed out in [`crate::NodeChild`].
+    /// A pipe, whose other end is in [`crate::NodeChild`].
     Piped,
     /// This descriptor.
     Fd(OwnedFd),
 }
 
-/// Which session a command belongs to.
+/// The session that a command belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Session {
-    /// The caller's: Ctrl-C on the terminal reaches the command too. For commands of the foreground.
+    /// The caller's: Ctrl-C on the terminal also reaches the command. For commands in the foreground.
     #[default]
     Inherit,
-    /// A new one: only signals that are sent to it on purpose. For daemons, and if there is no terminal.
+    /// A new session, which only signals reach that are sent to it on purpose. It is for daemons, and if
+    /// there is no terminal.
     Own,
 }
 
-/// Everything exec needs.
+/// Everything that exec needs.
 pub(super) struct Prepared {
     pub(super) candidates: Vec<CString>,
     pub(super) argv: Vec<CString>,
@@ -137,7 +139,7 @@ fn candidates(program: &OsStr, env: &[(OsString, OsString)]) -> io::Result<Vec<C
         .collect()
 }
 
-/// The command's end and ours.
+/// The command's end, and ours.
 fn open_stream(stream: Stdio, is_input: bool) -> io::Result<(Option<OwnedFd>, Option<File>)> {
     match stream {
         Stdio::Inherit => Ok((None, None)),
@@ -165,5 +167,5 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// The path that execvp uses without a PATH.
+/// The search path of execvp if PATH is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";

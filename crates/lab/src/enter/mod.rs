@@ -23,7 +23,7 @@ use crate::sys;
 use crate::wan::priority;
 use command::Prepared;
 
-/// Where a command is to run.
+/// The place where a command runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// A node: all namespaces of this init.
@@ -108,7 +108,8 @@ fn target(door: Door) -> io::Result<Target> {
     }
 }
 
-/// Outside in: the lab's user namespace gives the right to join the rest, a node's own takes it away again.
+/// Joins them from outside to inside: the lab's user namespace gives the right to join the others, and a
+/// node's own takes it away again.
 fn join(target: &Target, keeper: Option<&OwnedFd>) -> nix::Result<()> {
     if let Some(keeper) = keeper {
         setns(keeper, CloneFlags::CLONE_NEWUSER)?;
@@ -131,9 +132,9 @@ fn join(target: &Target, keeper: Option<&OwnedFd>) -> nix::Result<()> {
     }
 }
 
-/// Joins the namespaces, then clones the command. It runs in the helper, and says on `said` what happened.
+/// Joins the namespaces, then clones the command. It runs in the helper, and reports on `said` what happened.
 fn join_and_start(target: &Target, keeper: Option<&OwnedFd>, prepared: &Prepared, said: &OwnedFd) -> i32 {
-    // Only matters if the caller is killed right now: without it this fork would go on for a moment.
+    // This matters only if the caller is killed just now: without it, this fork would go on for a moment.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let joined = join(target, keeper).map_err(|errno| errno as i32);
     if let Err(errno) = joined {
@@ -159,7 +160,7 @@ fn become_command(prepared: &Prepared, said: &OwnedFd) -> i32 {
         return refuse(STEP_SESSION, errno.into());
     }
     if prepared.before_ranks {
-        // What was granted is in the process's own scheduling policy; a user's lab works without.
+        // The grant is in the process's own scheduling policy; an ordinary user's lab works without it.
         let _ = priority::raise();
     }
     for (target, stream) in (0..).zip(&prepared.streams) {
@@ -173,7 +174,8 @@ fn become_command(prepared: &Prepared, said: &OwnedFd) -> i32 {
     if nix::unistd::chdir(prepared.cwd.as_c_str()).is_err() {
         let _ = nix::unistd::chdir("/");
     }
-    // The supervisor blocks what it reads from a signalfd and std ignores SIGPIPE; a command expects neither.
+    // The supervisor blocks the signals that it reads from a signalfd, and std ignores SIGPIPE; a command
+    // expects neither.
     let _ = SigSet::empty().thread_set_mask();
     sys::default_sigpipe();
     refuse(
@@ -185,11 +187,11 @@ fn become_command(prepared: &Prepared, said: &OwnedFd) -> i32 {
 fn say(said: &OwnedFd, what: u8, number: i32) {
     let mut record = [what, 0, 0, 0, 0];
     record[1..].copy_from_slice(&number.to_ne_bytes());
-    // Five bytes fit a pipe's atomic write; if the reader is gone there is nobody to tell.
+    // Five bytes are written to a pipe atomically; if the reader is gone, nobody needs to be told.
     let _ = nix::unistd::write(said, &record);
 }
 
-/// Process id of the command, and the step that was refused with its error number.
+/// Process id of the command; and, if a step was refused, its number and the error's.
 fn hear(said: &[u8]) -> (Option<i32>, Option<(u8, i32)>) {
     let (mut started, mut refused) = (None, None);
     for record in said.chunks_exact(5) {
@@ -215,5 +217,5 @@ const STEPS: [&str; 5] = [
     "connect its streams",
     "execute",
 ];
-/// The status that shells give.
+/// The status that shells report.
 const EXIT_CANNOT_EXECUTE: i32 = 126;

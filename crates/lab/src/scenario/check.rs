@@ -1,5 +1,5 @@
 //! Makes a scenario from what was typed: reads the units, fills in the defaults, and checks that names,
-//! networks and links fit together. Adds every mistake it finds; never stops at the first.
+//! networks and links fit together. It adds every mistake that it finds; it never stops at the first.
 
 use std::time::Duration;
 
@@ -369,7 +369,7 @@ fn is_name(text: &str, allowed: impl Fn(char) -> bool) -> bool {
     (1..=40).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with(['.', '-'])
 }
 
-/// Matches the core count of the nodes of the papers' era, and keeps four ranks on one node.
+/// Matches the core count of nodes at the time of the papers, and keeps four ranks on one node.
 const DEFAULT_SLOTS: u32 = 4;
 /// About 1.4 times the bandwidth-delay product of 1 Gbit/s and 11.6 ms: a router of that rate has about as
 /// much.

@@ -4,14 +4,14 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// One thing wrong with a scenario.
+/// One mistake in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// File as the user named it, or `command line`.
     pub file: String,
-    /// Line counted from 1; none when it concerns the file as a whole.
+    /// Line counted from 1; `None` if it concerns the file as a whole.
     pub line: Option<usize>,
-    /// Key it is about, such as `site.subnet`; empty when it concerns the file as a whole.
+    /// The key that it concerns, such as `site.subnet`; empty if it concerns the file as a whole.
     pub key: String,
     /// The mistake, and what to do about it.
     pub reason: String,
@@ -41,7 +41,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Every mistake found in one scenario, one per line when shown.
+/// Every mistake found in one scenario, shown one per line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", self.list())]
 pub struct Mistakes {

@@ -21,15 +21,15 @@ pub use overrides::Overrides;
 pub struct Scenario {
     /// Names the lab and its state directory: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// Whether plain IP crosses between the LANs. When false only head nodes reach other sites.
+    /// Whether plain IP crosses between the LANs. If not, only head nodes reach other sites.
     pub routed: bool,
-    /// Congestion control of every namespace of the lab; the machine's default when not given.
+    /// Congestion control of every namespace of the lab; by default, the machine's.
     pub congestion_control: Option<String>,
-    /// Whether a connection of any namespace begins anew with a small window after a pause
-    /// (net.ipv4.tcp_slow_start_after_idle); as a new namespace has it when not given.
+    /// Whether a connection of any namespace restarts with a small window after a pause
+    /// (net.ipv4.tcp_slow_start_after_idle); by default, as in a new namespace.
     pub slow_start_after_idle: Option<bool>,
     /// Lines for the grid table of every gateway's configuration, such as `lanes = 1`. The lab itself knows
-    /// nothing of gateways.
+    /// nothing about gateways.
     #[serde(default)]
     pub grid: Vec<String>,
     /// Sites in the order of the file, at least one. A lab command runs on the first one's head node by
@@ -44,9 +44,9 @@ pub struct Scenario {
 pub struct Site {
     /// Lower-case letters, digits and `-`; nodes are called `<site>-head`, `<site>-1`, `<site>-2`, ...
     pub name: String,
-    /// Compute nodes, the head node not counted.
+    /// Compute nodes, not counting the head node.
     pub nodes: u32,
-    /// Processes a compute node is meant to hold.
+    /// Processes that a compute node is meant to run.
     pub slots: u32,
     /// The LAN. The router has its last usable address, the head node the one before, compute nodes the first
     /// ones.
@@ -57,13 +57,13 @@ pub struct Site {
     pub lan_rtt: Duration,
     /// Rate of each node's LAN interface in bits per second; unlimited when not given.
     pub lan_rate_bits_per_second: Option<u64>,
-    /// What MPIs find between the nodes beside the LAN.
+    /// What MPIs find between the nodes besides the LAN.
     pub fabric: Fabric,
-    /// What its compute nodes belong to.
+    /// The batch system of the site's compute nodes, if any.
     #[serde(default)]
     pub batch: Batch,
-    /// The system that its nodes have: a directory with its root, or the name of one; the host's own system
-    /// when not given.
+    /// The system that its nodes have: a directory with its root, or the name of one; by default, the host's
+    /// own.
     #[serde(default)]
     pub root: Option<String>,
 }
@@ -72,12 +72,12 @@ pub struct Site {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Batch {
-    /// Nothing: anybody reaches them by ssh.
+    /// Nothing: anybody can reach them by ssh.
     #[default]
     None,
     /// Slurm, which alone starts processes on them.
     Slurm,
-    /// OpenPBS, beside which ssh starts processes on them.
+    /// OpenPBS, besides which ssh starts processes on them.
     Pbs,
     /// OAR, whose oarsh alone starts processes on them.
     Oar,
@@ -87,24 +87,24 @@ pub enum Batch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fabric {
-    /// The LAN alone.
+    /// Only the LAN.
     #[default]
     Sockets,
     /// Memory that all nodes share, as if they were one host.
     SharedMemory,
 }
 
-/// What a site's router lets in from the WAN. Replies to traffic from inside always come back in.
+/// What a site's router lets in from the WAN. Replies to traffic from inside are always let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Firewall {
-    /// Everything.
+    /// Lets everything in.
     Open,
     /// Nothing that did not start inside.
     OutboundOnly,
     /// The site is outbound-only, and its head node hides behind the router's public address.
     Nat,
-    /// The same as nat, but with another port for every destination (RFC 4787, section 4.1: address and
+    /// The same as nat, but with a different port for every destination (RFC 4787, section 4.1: address and
     /// port-dependent mapping).
     NatSymmetric,
     /// Only these TCP and UDP ports, both ends included.
@@ -112,7 +112,7 @@ pub enum Firewall {
 }
 
 impl Firewall {
-    /// The head node hides behind the router's address.
+    /// Whether the head node hides behind the router's address.
     pub fn is_nat(&self) -> bool {
         matches!(self, Firewall::Nat | Firewall::NatSymmetric)
     }
@@ -127,7 +127,7 @@ impl Firewall {
     }
 }
 
-/// What lies between two sites, both directions alike.
+/// The path between two sites, the same in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// Names of the two sites.
@@ -140,12 +140,12 @@ pub struct Link {
     pub queue_bytes: u64,
     /// Fraction of the packets that is lost, 0..=1.
     pub loss: f64,
-    /// Start of the random numbers the losses come from.
+    /// Seed of the random numbers that decide losses.
     pub seed: u64,
 }
 
 impl Link {
-    /// Returns it as the emulator takes it.
+    /// Returns it in the form that the emulator takes.
     pub(crate) fn spec(&self) -> LinkSpec {
         LinkSpec {
             rtt: self.rtt,
@@ -159,10 +159,10 @@ impl Link {
 }
 
 impl Scenario {
-    /// Finds a scenario that comes with Causeway by its name, or reads the file of that path.
+    /// Finds a scenario that comes with Causeway by its name, or reads the file at that path.
     ///
     /// # Errors
-    /// Every mistake in the file, or that neither a scenario nor a file of this name exists.
+    /// Every mistake in the file; or that there is neither a scenario nor a file with this name.
     pub fn find(name_or_path: &str) -> Result<Scenario, Mistakes> {
         if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == name_or_path) {
             return Scenario::parse(text, &format!("scenarios/{name}.toml"));
@@ -215,7 +215,7 @@ impl Scenario {
     }
 }
 
-/// Embedded so that a bare name works from any directory.
+/// Embedded, so that a bare name works in any directory.
 const SHIPPED: &[(&str, &str)] = &[
     ("slurm", include_str!("../../../../scenarios/slurm.toml")),
     (

@@ -3,7 +3,7 @@
 use super::check::{overlap_reason, too_small};
 use super::{Mistakes, Scenario};
 
-/// What the command line may change. Nothing set means: as in the file.
+/// What the command line may change. Fields that are not set mean: as in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Compute nodes of one site, or of every site if no site is named; later entries win.

@@ -1,19 +1,19 @@
-//! The content of a scenario file: each key with its line, units not yet read. Reports unknown keys and wrong
-//! kinds of value; whether the values make sense together is for `check`.
+//! The content of a scenario file: each key with its line, and units not read yet. Reports unknown keys and
+//! wrong kinds of value; whether the values make sense together is checked by `check`.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::Mistakes;
 
-/// A value and the line it is on.
+/// A value, and the line that it is on.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) value: T,
     pub(super) line: usize,
 }
 
-/// Keys that are in a section, whatever their values: those are not missing, only wrong.
+/// Keys that a section contains, whatever their values: these are not missing, only wrong.
 pub(super) type Keys = Vec<String>;
 
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ pub(super) struct TypedLink {
     pub(super) seed: Option<At<u64>>,
 }
 
-/// Reads the text; `None` only when it is not TOML at all.
+/// Reads the text; `None` only if it is not TOML at all.
 pub(super) fn read(text: &str, mistakes: &mut Mistakes) -> Option<TypedScenario> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader { text, mistakes };
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str, mistakes: &mut Mistakes) -> Option<TypedScenario>
         let line = error.span().map(|span| reader.line(span.start));
         reader.mistakes.add(line, "", error.message());
     }
-    // After a syntax error half the keys may be gone; judging the rest would only invent mistakes.
+    // After a syntax error, half of the keys may be missing; judging the rest would only invent mistakes.
     if !errors.is_empty() {
         return None;
     }

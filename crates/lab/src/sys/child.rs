@@ -2,8 +2,9 @@
 //! them.
 //!
 //! Only the calling thread exists in such a child. fork() leaves glibc's allocator usable there; clone_with()
-//! and siblings() are therefore called from children of fork() alone, which have a single thread. No child
-//! prints through std (a lock may be held for ever by a thread that is not there) or returns into its caller.
+//! and siblings() are therefore called only from children of fork(), which have a single thread. No child
+//! prints through std (a lock may be held for ever by a thread that does not exist in it) or returns into its
+//! caller.
 
 use std::ffi::CString;
 use std::io;
@@ -60,7 +61,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Closes every descriptor from 3 on but these.
+/// Closes every descriptor from 3 on, except these.
 pub(crate) fn close_all_but(keep: &[RawFd]) {
     let mut keep: Vec<RawFd> = keep.iter().copied().filter(|fd| *fd > 2).collect();
     keep.sort_unstable();
@@ -75,30 +76,30 @@ pub(crate) fn close_all_but(keep: &[RawFd]) {
     }
 }
 
-/// Lets no descriptor from 3 on reach what is executed next.
+/// Makes every descriptor from 3 on close at the next exec.
 pub(crate) fn close_on_exec() {
     // SAFETY: the call only sets a flag on descriptors.
     unsafe { libc::syscall(libc::SYS_close_range, 3, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// Makes `target` (0, 1 or 2) mean what `stream` means.
+/// Makes `target` (0, 1 or 2) refer to what `stream` refers to.
 pub(crate) fn duplicate_onto(stream: &OwnedFd, target: RawFd) -> io::Result<()> {
-    // SAFETY: dup2 takes two integers; what `target` meant before belongs to nobody in this child.
+    // SAFETY: dup2 takes two integers; what `target` referred to before belongs to nobody in this child.
     match unsafe { libc::dup2(stream.as_raw_fd(), target) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// Undoes what std does at start: a command that writes to a closed pipe should end of it.
+/// Undoes what std does at start: a command that writes to a closed pipe should be ended by that.
 pub(crate) fn default_sigpipe() {
-    // SAFETY: the default action is installed, no handler of ours runs.
+    // SAFETY: the default action is installed; no handler of ours runs.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// Whether this process has been started to ignore a signal.
+/// Whether this process was started with this signal ignored.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
-    // SAFETY: all zeroes is a sigaction; without a new one the call only writes to the old one.
+    // SAFETY: all zeroes is a valid sigaction; without a new one, the call only writes to the old one.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         let asked = libc::sigaction(signal as i32, std::ptr::null(), &raw mut now);
@@ -121,7 +122,7 @@ pub(crate) fn exec(candidates: &[CString], argv: &[CString], env: &[CString]) ->
         // SAFETY: all three are zero-terminated and outlive the call.
         unsafe { libc::execve(candidate.as_ptr(), argv.as_ptr(), env.as_ptr()) };
         let error = io::Error::last_os_error();
-        // As execvp: "not found" in one directory hides nothing more telling from another.
+        // As execvp does: "not found" in one directory must not hide a more telling error from another.
         if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) {
             worst = error;
         }

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-/// Sends one message; at most 253 descriptors (the kernel's SCM_MAX_FD) go with it.
+/// Sends one message, together with at most 253 descriptors (the kernel's SCM_MAX_FD).
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[RawFd]) -> io::Result<()> {
     let rights = [ControlMessage::ScmRights(fds)];
     let control = if fds.is_empty() { &[][..] } else { &rights[..] };
@@ -38,5 +38,5 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedF
     Ok((bytes, fds))
 }
 
-/// A report is some 30 bytes a node; 64 kB are 2000 nodes.
+/// A report takes some 30 bytes for each node; 64 kB are enough for 2000 nodes.
 const LARGEST_MESSAGE: usize = 65_536;

@@ -1,8 +1,8 @@
 //! The figures of the emulator: round trip at rest and on a busy machine, rate and CPU time under one TCP
 //! flow.
 //!
-//! Measures only; judges nothing. [`bench()`] brings its own two namespaces, [`measure`] takes those of a
-//! lab.
+//! It only measures, and judges nothing. [`bench()`] makes its own two namespaces, [`measure`] uses those of
+//! a lab.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -22,17 +22,17 @@ use super::{FRAMING_BYTES, LinkSpec, LinkStats, Wan, WanError};
 pub struct Effort {
     /// Echo requests for each round-trip figure.
     pub probes: u16,
-    /// Pause before each request, so that the emulator sleeps and its timer is measured too.
+    /// Pause before each request, so that the emulator sleeps, and its timer is measured, too.
     pub pause: Duration,
     /// How long iperf3 sends, after two seconds of start that do not count.
     pub transfer: Duration,
-    /// Congestion control of the flow, one that tcp_allowed_congestion_control lists. The machine's default
-    /// differs from machine to machine and would make figures incomparable.
+    /// Congestion control of the flow, which tcp_allowed_congestion_control must list. The default differs
+    /// from machine to machine, and would make figures incomparable.
     pub congestion: String,
 }
 
 impl Default for Effort {
-    /// About twenty seconds in all.
+    /// Takes about twenty seconds in all.
     fn default() -> Self {
         Effort {
             probes: 200,
@@ -43,23 +43,23 @@ impl Default for Effort {
     }
 }
 
-/// Seconds of slow start iperf3 leaves out of its figure.
+/// Seconds of slow start that iperf3 leaves out of its figure.
 const OMITTED: Duration = Duration::from_secs(2);
 
 /// How long an echo reply may take before it counts as lost.
 const REPLY_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Bytes of TCP payload in a 1500-byte packet, with the time stamp option Linux always uses.
+/// Bytes of TCP payload in a 1500-byte packet, with the time stamp option that Linux always uses.
 const PAYLOAD_BYTES: u64 = 1448;
 
 /// Round trips measured by ICMP echo.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Half of them were faster.
+    /// Half of them were faster than this.
     pub median: Duration,
     /// The fastest.
     pub min: Duration,
-    /// 99 of 100 were faster.
+    /// 99 of 100 were faster than this.
     pub p99: Duration,
     /// Requests without a reply.
     pub lost: u64,
@@ -68,9 +68,9 @@ pub struct RoundTrips {
 /// What was measured on one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// What the link was asked to be.
+    /// The values that the link was given.
     pub asked: LinkSpec,
-    /// What an echo cannot be faster than: the round trip asked for and twice the serialisation of the echo.
+    /// The limit for an echo: the round trip of the link, and twice the serialisation of the echo.
     pub rtt_limit: Duration,
     /// Round trips on an otherwise idle machine.
     pub rtt_idle: RoundTrips,
@@ -78,13 +78,13 @@ pub struct Figures {
     pub rtt_busy: RoundTrips,
     /// Payload bits per second of one TCP flow, as the receiver saw it.
     pub tcp_bits_per_second: f64,
-    /// What the rate asked for leaves to TCP payload after headers and framing.
+    /// How much of the link's rate is left for TCP payload after headers and framing.
     pub tcp_limit_bits_per_second: f64,
     /// Congestion control of that flow.
     pub tcp_congestion: String,
-    /// Segments that flow sent again.
+    /// Segments that this flow sent again.
     pub tcp_retransmits: u64,
-    /// Wake-ups of the emulator thread per second meanwhile.
+    /// Wake-ups of the emulator thread per second during the flow.
     pub emulator_wakeups_per_second: f64,
     /// CPU time of the emulator thread per second of wall clock while the flow ran: 0.5 is half a core.
     pub emulator_cores: f64,
@@ -92,7 +92,7 @@ pub struct Figures {
     pub links: Vec<LinkStats>,
 }
 
-/// Measures a link with `asked` values between two namespaces made for it.
+/// Measures a link with the values `asked`, between two namespaces made for it.
 ///
 /// # Errors
 /// No permission to make namespaces or TUN devices, no iperf3, or an exchange that fails.
@@ -102,7 +102,7 @@ pub fn bench(asked: &LinkSpec, effort: &Effort) -> Result<Figures, MeasureError>
     measure(asked, from, to, &testbed.wan, effort)
 }
 
-/// Measures the path between two ends that `wan` joins by a link with the `asked` values, from `from` to
+/// Measures the path between two ends that `wan` joins by a link with the values `asked`, from `from` to
 /// `to`. The caller must be allowed to enter both namespaces.
 ///
 /// # Errors
@@ -156,7 +156,7 @@ fn round_trips(target: Ipv4Addr, effort: &Effort) -> io::Result<RoundTrips> {
         let left_at = pinger.send(sequence)?;
         let deadline = Instant::now() + REPLY_DEADLINE;
         while let Some((number, at)) = pinger.receive(deadline.saturating_duration_since(Instant::now()))? {
-            // A reply to an earlier request counted as lost comes too late.
+            // A reply to an earlier request, which counted as lost, arrives too late.
             if number == sequence {
                 took.push(at.saturating_sub(left_at));
                 break;
@@ -227,7 +227,8 @@ fn iperf3(from: &End, to: &End, effort: &Effort) -> Result<Transfer, MeasureErro
     let output = from
         .namespace
         .inside(|| Command::new("iperf3").args(arguments).output());
-    // One exchange ends it (-1); after a failed one it would wait for ever. Either way it is over now.
+    // One exchange ends the server (-1); after a failed one, it would wait for ever. Either way it is no
+    // longer needed.
     let _ = server.kill();
     let _ = server.wait();
     let output = output.map_err(MeasureError::iperf3)?;
@@ -239,7 +240,7 @@ fn iperf3(from: &End, to: &End, effort: &Effort) -> Result<Transfer, MeasureErro
     })
 }
 
-/// A server in the namespace of the calling thread, once it listens.
+/// Starts a server in the namespace of the calling thread; returns once it listens.
 fn listening_server(address: &str) -> io::Result<Child> {
     let arguments = ["-s", "-1", "-B", address, "--forceflush"];
     let mut server = Command::new("iperf3")
@@ -281,15 +282,15 @@ pub enum MeasureError {
     /// The echo requests failed.
     #[error("measure the round trip to {target} by ICMP echo (needs CAP_NET_RAW in the namespace)")]
     Echo {
-        /// Who was asked.
+        /// The address that was asked.
         target: Ipv4Addr,
-        /// What happened.
+        /// The failure.
         source: io::Error,
     },
     /// iperf3 could not be run.
     #[error("run iperf3 (Debian package iperf3)")]
     Iperf3 {
-        /// What happened.
+        /// The failure.
         source: io::Error,
     },
     /// iperf3 ran and reported no transfer.
@@ -297,9 +298,9 @@ pub enum MeasureError {
     Transfer {
         /// The receiving end.
         to: Ipv4Addr,
-        /// How it ended.
+        /// How the command ended.
         status: std::process::ExitStatus,
-        /// What it printed.
+        /// What the command printed.
         said: String,
     },
 }

@@ -1,6 +1,6 @@
-//! A learning Ethernet switch as a fabric: who sits behind which port is learnt from source addresses;
-//! broadcast, multicast and unknown destinations are flooded. No spanning tree, no VLANs: a lab's LAN is one
-//! switch.
+//! A learning Ethernet switch as a fabric: it learns from source addresses who is behind which port;
+//! broadcast, multicast and unknown destinations are flooded. There is no spanning tree, and there are no
+//! VLANs: a lab's LAN is one switch.
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
@@ -17,7 +17,8 @@ type Mac = [u8; 6];
 /// What a frame takes on the wire beyond its own length, header included: preamble 8, frame check 4, gap 12.
 pub(crate) const FRAME_OVERHEAD_BYTES: u64 = 24;
 
-/// Addresses remembered. A lab has some twenty nodes; beyond the bound frames are flooded, never lost.
+/// Most addresses that are remembered. A lab has some twenty nodes; beyond the bound, frames are flooded,
+/// never lost.
 const MAX_STATIONS: usize = 4096;
 
 /// What may be asked of the running switch.
@@ -27,7 +28,7 @@ pub(crate) enum SwitchRequest {
     },
 }
 
-/// The switch: one [`Direction`] towards each port, shared by all who send to it, as on a real one.
+/// The switch: one [`Direction`] towards each port, shared by all that send to it, as on a real switch.
 pub(crate) struct Ethernet {
     ports: Vec<String>,
     outputs: Vec<Direction<Packet>>,
@@ -105,12 +106,12 @@ impl Fabric for Ethernet {
         let stats = stats
             .map(|(port, output)| link_stats("switch", port, &output.counters()))
             .collect();
-        // Whoever asked may have gone.
+        // The asker may be gone.
         let _ = reply.send((stats, *report));
     }
 }
 
-/// Destination and source of a frame; `None` if it is too short to have both and a type.
+/// Destination and source of a frame; `None` if it is too short to have both of them and a type.
 fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
     let header = frame.get(..14)?;
     Some((header[..6].try_into().ok()?, header[6..12].try_into().ok()?))
@@ -146,7 +147,7 @@ mod tests {
         Packet::plain([&to[..], &from[..], &[8, 0], &[0; 46]].concat())
     }
 
-    /// The ports a frame comes out of, once everything is due.
+    /// The ports at which a frame comes out, once everything is due.
     fn carried(switch: &mut Ethernet, from: usize, frame: Packet) -> Vec<usize> {
         switch.on_packet(from, frame, 0, &mut Pool::default());
         let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! The WAN as a fabric: ports are sites, each pair of sites may have a link, packets go by destination
-//! address.
+//! The WAN as a fabric: ports are sites, each pair of sites may have a link, and packets are routed by
+//! destination address.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ struct PairLink {
     directions: [Direction<Segment>; 2],
 }
 
-/// What a link carries: one packet of the path's size, with a share in what it was read with.
+/// What a link carries: one packet of the path's size, which shares the buffer that it was read with.
 #[derive(Debug)]
 struct Segment {
     packet: Arc<Packet>,
     index: usize,
 }
 
-/// Segments of one packet that arrive in one turn, none missing between them: they are written at once.
+/// Segments of one packet that arrive in one turn, with none missing between them: they are written at once.
 struct Run {
     packet: Arc<Packet>,
     segments: Range<usize>,
@@ -221,7 +221,7 @@ impl Fabric for Grid {
     }
 
     fn on_request(&mut self, request: GridRequest, now_ns: u64, report: &PumpReport, pool: &mut Pool) {
-        // Whoever asked may have gone; the change holds all the same.
+        // The asker may be gone; the change stays.
         match request {
             GridRequest::Change {
                 between,

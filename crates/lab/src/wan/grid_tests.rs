@@ -1,4 +1,4 @@
-//! The grid in virtual time: super-segments meet what the packets that they represent would meet.
+//! The grid in virtual time: super-segments experience what the packets that they represent would experience.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn arrived(grid: &mut Grid, now_ns: u64) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// Polls the link whenever something is due, and returns when how many bytes arrive.
+/// Polls the link whenever something is due; returns how many bytes arrive, and when.
 fn arrivals(grid: &mut Grid) -> Vec<(u64, Vec<(u64, u64)>)> {
     std::iter::from_fn(|| {
         let due_ns = grid.next_due_ns()?;
@@ -77,7 +77,7 @@ fn super_segments_and_single_packets_arrive_at_the_same_times_with_the_same_loss
 fn what_is_due_together_is_written_together_and_nothing_early() {
     let mut grid = grid(&spec());
     grid.on_packet(0, tcp4(A, B, 20 * MSS), 0, &mut Pool::default());
-    // 12.304 us each: eight of them have arrived.
+    // Each segment takes 12.304 us: eight of them have arrived.
     assert_eq!(arrived(&mut grid, 5_000_000 + 100_000), [(8, 8 * 1500)]);
     assert_eq!(grid.next_due_ns(), Some(5_000_000 + 9 * 12_304));
     assert_eq!(arrived(&mut grid, 6_000_000), [(12, 12 * 1500)]);

@@ -1,7 +1,7 @@
 //! One direction of a link as pure arithmetic: serialisation, drop-tail queue, propagation, loss, cut.
 //!
-//! No sockets and no clock: packets and `now` (nanoseconds since any fixed start) go in, packets come out
-//! when they are due. `pump` does the I/O, `grid` and `switch` own one [`Direction`] per way.
+//! It has no sockets and no clock: packets and `now` (nanoseconds since any fixed start) go in, packets come
+//! out when they are due. `pump` does the I/O, `grid` and `switch` own one [`Direction`] per way.
 //!
 //! ```text
 //! offer -> loss? -> [ queue, bounded in bytes ] -> transmitter at `rate` -> propagation rtt/2 -> poll_due
@@ -17,7 +17,7 @@ use super::spec::LinkSpec;
 pub(crate) enum Dropped {
     /// The queue had no room for it.
     Queue,
-    /// The seeded loss struck it.
+    /// The packet was lost by the seeded random numbers.
     Loss,
     /// The link is down.
     Down,
@@ -26,9 +26,10 @@ pub(crate) enum Dropped {
 /// What happens to an offered packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<P> {
-    /// It will come out of [`Direction::poll_due`] at this time, unless the link is cut or changed meanwhile.
+    /// The packet will come out of [`Direction::poll_due`] at this time, unless the link is cut or changed
+    /// meanwhile.
     DueAt(u64),
-    /// It is lost; the caller has it back, to reuse its buffer.
+    /// The packet is lost; the caller gets it back, to reuse its buffer.
     Dropped(Dropped, P),
 }
 
@@ -46,12 +47,12 @@ pub(crate) struct Counters {
     pub(crate) max_lateness_ns: u64,
 }
 
-/// One packet under way. `starts <= departs <= due` always.
+/// One packet in flight. Always `starts <= departs <= due`.
 #[derive(Debug)]
 struct Travelling<P> {
     number: u64,
     wire_bytes: u64,
-    /// When its first bit enters the wire: until then it sits in the queue.
+    /// When its first bit enters the wire: until then, it is in the queue.
     starts_ns: u64,
     /// When its last bit has entered the wire.
     departs_ns: u64,
@@ -67,7 +68,7 @@ struct Travelling<P> {
 /// - the last `waiting` packets of `travelling` are the queue and hold `waiting_bytes` bytes on the wire;
 ///   the packet being serialised is not in the queue, so that a queue of 0 bytes still carries single
 ///   packets.
-/// - the loss verdict depends on the seed and on how many packets were offered before, on nothing else.
+/// - the loss verdict depends only on the seed and on how many packets were offered before.
 #[derive(Debug)]
 pub(crate) struct Direction<P> {
     delay_ns: u64,
@@ -87,7 +88,8 @@ pub(crate) struct Direction<P> {
 }
 
 impl<P> Direction<P> {
-    /// A direction with nothing under way. `seed` replaces the one in `spec`, as both ways need their own.
+    /// A direction with nothing in flight. `seed` replaces the one in `spec`, because each direction needs
+    /// its own.
     pub(crate) fn new(spec: &LinkSpec, seed: u64) -> Self {
         Direction {
             delay_ns: nanos(spec.rtt) / 2,
@@ -144,12 +146,12 @@ impl<P> Direction<P> {
         Verdict::DueAt(due_ns)
     }
 
-    /// Returns the time at which the next packet arrives, if any is under way.
+    /// Returns the time at which the next packet arrives, if any is in flight.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         self.travelling.front().map(|first| first.due_ns)
     }
 
-    /// The next packet that has arrived by `now`, in the order they were offered.
+    /// The next packet that has arrived by `now`, in the order in which they were offered.
     pub(crate) fn poll_due(&mut self, now_ns: u64) -> Option<P> {
         if self.travelling.front()?.due_ns > now_ns {
             return None;
@@ -159,8 +161,7 @@ impl<P> Direction<P> {
         debug_assert!(self.waiting <= self.travelling.len());
         let lateness_ns = now_ns - arrived.due_ns;
         self.counters.max_lateness_ns = self.counters.max_lateness_ns.max(lateness_ns);
-        // Cannot happen by construction; counted all the same, because "0 reordered" is reported as a
-        // finding.
+        // Impossible by construction, but counted, because "0 reordered" is reported as a finding.
         if self.counters.delivered > 0 && arrived.number < self.last_delivered {
             self.counters.reordered += 1;
         }
@@ -168,7 +169,7 @@ impl<P> Direction<P> {
         Some(arrived.packet)
     }
 
-    /// Notes whether the last `packets` polled, of `bytes` in all, reached their port.
+    /// Notes whether the last `packets` that were polled, of `bytes` in all, reached their port.
     pub(crate) fn on_delivered(&mut self, packets: u64, bytes: u64, written: bool) {
         if written {
             self.counters.delivered += packets;
@@ -178,11 +179,12 @@ impl<P> Direction<P> {
         }
     }
 
-    /// Takes the values of `spec` from `now` on, and gives back what a cut destroys.
+    /// Uses the values of `spec` from `now` on, and returns the packets that a cut destroys.
     ///
     /// What is on the wire keeps its arrival time; what still waits for the transmitter leaves at the new
     /// rate. A shorter rtt lets later packets catch up with earlier ones, never overtake them. Going down
-    /// loses everything under way, as cutting a cable does. A smaller queue drops nothing that was accepted.
+    /// loses everything in flight, as cutting a cable does. A smaller queue drops nothing that was already
+    /// accepted.
     pub(crate) fn change(&mut self, spec: &LinkSpec, now_ns: u64) -> Vec<P> {
         self.advance(now_ns);
         let old_rate = std::mem::replace(&mut self.rate_bits_per_second, spec.rate_bits_per_second);
@@ -257,12 +259,12 @@ fn serialisation_ns(wire_bytes: u64, rate_bits_per_second: u64) -> u64 {
 /// with `seed`, read as a fraction of one. Its state is a counter, so the verdict needs no history.
 fn strikes(seed: u64, number: u64, loss: f64) -> bool {
     let bits = split_mix(seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-    // 53 bits are what a double holds exactly.
+    // A double holds exactly 53 bits.
     ((bits >> 11) as f64) * (1.0 / (1u64 << 53) as f64) < loss
 }
 
-/// The output function of SplitMix64; also used to derive the seed of the way back from that of the way
-/// there.
+/// The output function of SplitMix64; it also derives the seed of the second direction from that of the
+/// first.
 pub(crate) fn split_mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

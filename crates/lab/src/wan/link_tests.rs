@@ -5,7 +5,7 @@ use super::*;
 const GIGABIT: u64 = 1_000_000_000;
 /// A full 1500-byte packet with its framing.
 const FULL: u64 = 1538;
-/// What `FULL` takes at 1 Gbit/s.
+/// The time that `FULL` takes at 1 Gbit/s.
 const FULL_NS: u64 = 12_304;
 const MS: u64 = 1_000_000;
 
@@ -81,7 +81,7 @@ fn the_queue_is_bounded_in_bytes_and_drops_at_its_tail() {
         queue_bytes: 10 * FULL,
         ..spec()
     });
-    // One on the wire and ten in the queue.
+    // One packet on the wire and ten in the queue.
     for packet in 0..11 {
         due(link.offer(FULL, packet, 0));
     }
@@ -137,13 +137,13 @@ fn the_same_seed_loses_the_same_packets_whatever_their_timing() {
     let lost = losses(42, 0.01, 10_000, FULL_NS);
     assert_eq!(lost, losses(42, 0.01, 10_000, 3 * FULL_NS));
     assert_ne!(lost, losses(43, 0.01, 10_000, FULL_NS));
-    // Pinned, so that a published run can be repeated with a later version.
+    // Fixed, so that a published run can be repeated with a later version.
     assert_eq!(&lost[..4], &[171, 215, 315, 496]);
 }
 
 #[test]
 fn loss_comes_as_often_as_asked() {
-    // Binomial: 10 000 expected, standard deviation 99.5; five of them.
+    // Binomial: 10 000 are expected, with a standard deviation of 99.5; five of these are allowed.
     let lost = losses(1, 0.01, 1_000_000, FULL_NS).len();
     assert!(
         (9_500..=10_500).contains(&lost),

@@ -1,8 +1,8 @@
 //! The WAN in user space: IP packets between the sites' TUN devices, with delay, rate, queue, loss and cuts.
 //!
-//! It knows nothing of namespaces, firewalls or scenarios; it is given descriptors and carries what they
-//! hold. Read `link` first (the arithmetic), then `pump` (the loop), then `grid` and `switch` (who is joined
-//! to whom).
+//! It knows nothing about namespaces, firewalls or scenarios; it is given descriptors, and carries what they
+//! contain. Read `link` first (the arithmetic), then `pump` (the loop), then `grid` and `switch` (who is
+//! joined to whom).
 //!
 //! ```text
 //!  site A's router             thread "causeway-wan"                site B's router
@@ -10,7 +10,7 @@
 //!   [wan0 TUN] <-- write -- Direction B->A <- route <-- read -- [wan0 TUN]
 //! ```
 //!
-//! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see
+//! The owner of the namespaces has to do this: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see
 //! [`TXQUEUELEN`]), addresses and routes. Nothing else is needed. If the kernel hands over super-segments
 //! (`packet`), the links carry, count and lose the packets that they represent.
 
@@ -58,30 +58,30 @@ pub struct Port {
     /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`]. Offload
     /// headers (IFF_VNET_HDR) are optional.
     pub tun: OwnedFd,
-    /// What lies behind it: networks and their prefix lengths.
+    /// The networks behind it, with their prefix lengths.
     pub prefixes: Vec<(IpAddr, u8)>,
 }
 
 /// A link between two sites.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// The two sites, in any order. The first's packets use `spec.seed` itself, the second's one derived from
-    /// it.
+    /// The two sites, in any order. The first one's packets use `spec.seed` itself, the second one's a seed
+    /// derived from it.
     pub between: [String; 2],
-    /// What the link is asked to be.
+    /// The values that the link is given.
     pub spec: LinkSpec,
 }
 
 /// What the emulator as a whole has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WanTotals {
-    /// CPU time of the emulator thread. It includes the kernel's forwarding of what it writes.
+    /// CPU time of the emulator thread. This includes the kernel's forwarding of what the thread writes.
     pub cpu: Duration,
     /// How often the thread woke up.
     pub wakeups: u64,
-    /// Packets to an address behind no port, dropped.
+    /// Packets that were dropped because their address is behind no port.
     pub no_route_packets: u64,
-    /// Packets between two sites that have no link, dropped.
+    /// Packets that were dropped because the two sites have no link.
     pub no_link_packets: u64,
     /// Ports whose device vanished while the WAN ran.
     pub lost_ports: u64,
@@ -89,7 +89,7 @@ pub struct WanTotals {
     pub priority: Priority,
 }
 
-/// A running WAN. Dropping it stops and joins its thread and closes the devices.
+/// A running WAN. Dropping it stops and joins its thread, and closes the devices.
 pub struct Wan {
     pump: Pump<GridRequest>,
 }
@@ -98,8 +98,8 @@ impl Wan {
     /// Starts carrying packets in a thread named "causeway-wan".
     ///
     /// # Errors
-    /// A site, prefix or pair named twice, a link to an unknown site, impossible link values, or a thread
-    /// that cannot be started. The devices are closed then.
+    /// A site, prefix or pair is named twice, a link is to an unknown site, the values of a link are
+    /// impossible, or the thread cannot be started. Then the devices are closed.
     pub fn start(ports: Vec<Port>, links: Vec<Link>) -> Result<Wan, WanError> {
         let mut routes = Routes::default();
         for (number, port) in ports.iter().enumerate() {
@@ -133,11 +133,11 @@ impl Wan {
         Ok(Wan { pump })
     }
 
-    /// Changes the link between `a` and `b`, in both directions, and says what it is now.
+    /// Changes the link between `a` and `b`, in both directions, and returns its present values.
     ///
     /// # Errors
-    /// An unknown site, no link between the two, impossible values (nothing is changed then), or the emulator
-    /// thread has ended.
+    /// A site is unknown, the two have no link, the values are impossible (then nothing is changed), or the
+    /// emulator thread has ended.
     pub fn change(&self, a: &str, b: &str, change: &LinkChange) -> Result<LinkSpec, WanError> {
         let between = [a.to_owned(), b.to_owned()];
         let change = change.clone();
@@ -150,7 +150,7 @@ impl Wan {
             .unwrap_or(Err(WanError::Stopped))
     }
 
-    /// Two entries per link, one for each direction; empty if the emulator thread has ended.
+    /// Two entries for each link, one for each direction; empty if the emulator thread has ended.
     pub fn stats(&self) -> Vec<LinkStats> {
         self.pump
             .ask(|reply| GridRequest::Stats { reply })
@@ -176,26 +176,27 @@ impl fmt::Debug for Wan {
     }
 }
 
-/// Why the WAN could not be started or changed. All but `Start` and `Stopped` are mistakes of configuration.
+/// Why the WAN could not be started or changed. All except `Start` and `Stopped` are mistakes in the
+/// configuration.
 #[derive(Debug, Error)]
 pub enum WanError {
-    /// Two ports have one name.
+    /// Two ports have the same name.
     #[error("start WAN: site {site} is given twice")]
     SiteTwice {
         /// The site.
         site: String,
     },
-    /// A prefix length the address family does not have.
+    /// A prefix length that the address family does not have.
     #[error("start WAN: site {site}: no prefix {network}/{bits}")]
     PrefixLength {
         /// The site.
         site: String,
-        /// The network asked for.
+        /// The network that was named.
         network: IpAddr,
         /// Its prefix length.
         bits: u8,
     },
-    /// Two sites claim one network.
+    /// Two sites claim the same network.
     #[error("start WAN: {network}/{bits} lies behind both {other} and {site}; route it to one of them")]
     PrefixTwice {
         /// The network.
@@ -210,9 +211,9 @@ pub enum WanError {
     /// A link names a site that has no port.
     #[error("WAN link: no site {site}; there are {known}")]
     UnknownSite {
-        /// The name given.
+        /// The name that was given.
         site: String,
-        /// The sites there are.
+        /// The sites that exist.
         known: String,
     },
     /// A pair has two links, or a link joins a site to itself.
@@ -231,14 +232,14 @@ pub enum WanError {
         /// The other.
         b: String,
     },
-    /// Values no link can have.
+    /// Values that no link can have.
     #[error("WAN link {a} - {b}")]
     Spec {
         /// One site.
         a: String,
         /// The other.
         b: String,
-        /// Which value.
+        /// The wrong value.
         source: SpecError,
     },
     /// The thread could not be started.

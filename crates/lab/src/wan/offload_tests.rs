@@ -1,5 +1,5 @@
-//! Segmentation offload with real devices: what the two kernels count is what the link says it carried, and
-//! the bytes are whole. Skips like `wan_tests`.
+//! Segmentation offload with real devices: the two kernels' counts agree with what the link says it carried,
+//! and the bytes are intact. Skips like `wan_tests`.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -44,12 +44,13 @@ fn counters(end: &End) -> HashMap<String, u64> {
     named.collect()
 }
 
-/// Byte number `at` of what is sent: its period is no divisor of a segment, so that an exchange shows.
+/// Byte number `at` of what is sent: the period does not divide a segment, so that swapped segments are
+/// noticed.
 fn pattern(at: usize) -> u8 {
     (at % 65_521 % 251) as u8
 }
 
-/// Sends `bytes` over TCP from the left end to the right and checks what comes.
+/// Sends `bytes` over TCP from the left end to the right one, and checks what arrives.
 fn transfer(testbed: &Testbed, bytes: usize) {
     let [from, to] = &testbed.ends;
     let listener = to
@@ -86,7 +87,7 @@ fn transfer(testbed: &Testbed, bytes: usize) {
     });
 }
 
-/// The two directions once all that was offered is through.
+/// The counters of the two directions, once everything that was offered is through.
 fn stats_when_quiet(testbed: &Testbed) -> [LinkStats; 2] {
     let deadline = std::time::Instant::now() + DEADLINE;
     loop {
@@ -114,7 +115,7 @@ fn the_link_carries_the_segments_the_sender_counts_and_the_receiver_misses_none(
     transfer(&testbed, 10_000_000);
     let [sender, receiver] = [0, 1].map(|end| counters(&testbed.ends[end]));
     let [out, home] = stats_when_quiet(&testbed);
-    // Read before the link settled: a last ACK may be missing here, never be one too many.
+    // Read before the link settled: a last ACK may be missing here, but there is never one too many.
     let [sent, answered] = [&sender, &receiver].map(|end| end["Tcp.OutSegs"]);
     assert!(
         sent <= out.offered_packets && out.offered_packets <= sent + 2,
@@ -136,7 +137,7 @@ fn the_link_carries_the_segments_the_sender_counts_and_the_receiver_misses_none(
             (0, 0, 0)
         );
     }
-    // The point of it: fewer deliveries than segments.
+    // The purpose of it: fewer deliveries than segments.
     assert!(receiver["Ip.InReceives"] < out.packets, "{out:?}");
 }
 
@@ -157,7 +158,7 @@ fn devices_without_offload_headers_carry_the_same() {
             (out.offered_packets, home.offered_packets)
         );
         assert_eq!((receiver["TcpExt.TCPOFOQueue"], receiver["Tcp.InErrs"]), (0, 0));
-        // Each was delivered on its own.
+        // Each segment was delivered on its own.
         assert!(receiver["Ip.InReceives"] >= 5_000_000 / 1448, "{receiver:?}");
     }
 }

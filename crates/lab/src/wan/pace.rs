@@ -1,18 +1,17 @@
-//! Decides when the loop polls again: as exactly as possible while little happens, in batches while much
-//! does.
+//! Decides when the loop polls again: as exactly as possible if little is happening, in batches if much is.
 //!
-//! Pure arithmetic on nanoseconds, like `link`. Two measured facts are behind it, on a 2-core virtual
-//! machine: one wake-up per packet at 940 Mbit/s costs half as much again as batches do, and a halted virtual
-//! CPU fires a timer 50 us late, which twice per round trip is half of the error allowed.
+//! Pure arithmetic on nanoseconds, like `link`. It is based on two measurements on a 2-core virtual machine:
+//! at 940 Mbit/s, one wake-up for each packet costs half as much again as batches do; and a halted virtual
+//! CPU fires a timer 50 us late, which, twice in each round trip, is half of the error that is allowed.
 
 /// The shortest time between turns under lasting load. With 50 us the emulator took 0.70-0.73 of a core on a
 /// machine whose cores are both busy with other work, with 100 us 0.51-0.60, with 150 us 0.56-0.59, when it
-/// read packet by packet; super-segments halve that at 100 us, as the segments of a turn are written at once.
-/// A packet is late by half of it on average when read and again when written, little beside the queue such a
-/// load builds.
+/// read packet by packet; super-segments halve that at 100 us, because the segments of a turn are written at
+/// once. On average, a packet is late by half of it when it is read, and again when it is written, which is
+/// little beside the queue that such a load builds.
 const TURN_NS: u64 = 100_000;
 
-/// Turns taken without a pause after a quiet time: a ping-pong never meets the limit.
+/// Turns that are taken without a pause after a quiet time: a ping-pong never reaches this limit.
 const FREE_TURNS: u64 = 32;
 
 /// The most by which a timer is set early.
@@ -27,20 +26,20 @@ const POLLING_BURST_NS: u64 = 2_000_000;
 /// What to do until the next turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Heed nothing but requests until this time: there is plenty to do already.
+    /// Serve only requests until this time: there is enough other work.
     Pause(u64),
-    /// Sleep until input comes or this time has come; it is `early` by the margin if polling is to follow.
+    /// Sleep until there is input or until this time; that is `early` by the margin if polling is to follow.
     Sleep { until_ns: Option<u64> },
     /// Poll again at once.
     Poll,
 }
 
-/// Decides about rests.
+/// Decides how to rest.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// The time up to which turns are paid for, one `TURN_NS` each (a leaky bucket).
+    /// The time up to which turns are paid for, at `TURN_NS` each (a leaky bucket).
     turns_paid_ns: u64,
-    /// The time up to which polling is paid for, `POLLING_SHARE` times what it took.
+    /// The time up to which polling is paid for, at `POLLING_SHARE` times what it took.
     polling_paid_ns: u64,
     /// When the present polling began.
     polling_since_ns: Option<u64>,
@@ -71,7 +70,7 @@ impl Pace {
             self.stop_polling(now_ns);
             return Rest::Sleep { until_ns: None };
         };
-        // Half as much again, since lateness scatters.
+        // Half as much again, because lateness varies.
         let margin_ns = (self.lateness_ns * 3 / 2).min(MAX_MARGIN_NS);
         if !self.may_poll(now_ns) {
             self.stop_polling(now_ns);
@@ -89,7 +88,7 @@ impl Pace {
         Rest::Poll
     }
 
-    /// Under lasting load no packet is alone enough for its exact time to matter.
+    /// Under lasting load, no packet is alone enough for its exact time to matter.
     fn may_poll(&self, now_ns: u64) -> bool {
         if self.turns_paid_ns + FREE_TURNS / 2 * TURN_NS > now_ns {
             return false;

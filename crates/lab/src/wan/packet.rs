@@ -1,7 +1,7 @@
 //! A packet as an adapter with offloads sees it: up to 64 KiB of one TCP or UDP flow under one header, to be
-//! cut into packets of the path's size, and a checksum to be completed by whoever needs it. Pure: cuts and
-//! rewrites headers, knows neither links nor devices. The link counts, delays and loses the packets, never
-//! the super-segment.
+//! cut into packets of the path's size, and a checksum to be completed by whoever needs it. Pure: this cuts
+//! packets and rewrites headers, and knows neither links nor devices. The link counts, delays and loses the
+//! packets, never the super-segment.
 //!
 //! ```text
 //! read   [offload][IP][TCP][ payload of segments 0 1 2 3 4 5 ]      segment 2 is lost:
@@ -10,14 +10,14 @@
 
 use std::ops::Range;
 
-/// Bytes the kernel puts before a packet of a device opened with IFF_VNET_HDR.
+/// Bytes that the kernel puts before a packet of a device opened with IFF_VNET_HDR.
 pub(crate) const OFFLOAD_BYTES: usize = 10;
 
 /// The longest headers of a packet that is cut: IPv4 and TCP take 120 bytes with all options, IPv6 with TCP
 /// 100.
 const MAX_HEADER_BYTES: usize = 128;
 
-/// `flags`: the checksum from `checksum_start` on is still to be completed.
+/// `flags`: the checksum from `checksum_start` on has yet to be completed.
 const NEEDS_CHECKSUM: u8 = 1;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
@@ -74,7 +74,7 @@ struct Cut {
     transport: usize,
     /// Bytes of all headers, which each segment repeats.
     header_bytes: usize,
-    /// Payload of each segment but the last, which may have less.
+    /// Payload of each segment except the last, which may have less.
     payload_bytes: usize,
     segments: usize,
 }
@@ -97,7 +97,7 @@ impl Packet {
         }
     }
 
-    /// A packet with what the kernel says about it. What cannot be cut by these rules stays in one.
+    /// A packet with what the kernel says about it. If it cannot be cut by these rules, it stays whole.
     pub(crate) fn new(offload: Offload, bytes: Vec<u8>) -> Self {
         let cut = Cut::of(&offload, &bytes);
         Packet { bytes, offload, cut }
@@ -150,7 +150,7 @@ impl Cut {
         let header_bytes = transport + transport_bytes;
         let payload_bytes = usize::from(offload.segment_bytes);
         let ip_bytes = if is_ipv4(bytes) { 20 } else { 40 };
-        // The kernel leaves the checksum open on everything it hands over uncut.
+        // The kernel leaves the checksum open in everything that it hands over uncut.
         let sound = offload.flags & NEEDS_CHECKSUM != 0
             && transport >= ip_bytes
             && transport_bytes >= usize::from(offload.checksum_offset) + 2
@@ -180,24 +180,24 @@ pub(crate) struct Piece<'a> {
     segments: Range<usize>,
 }
 
-/// What to write for a piece, in this order.
+/// The parts of a piece, in the order in which they are written.
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
     /// The header for devices that expect one.
     pub(crate) offload: [u8; OFFLOAD_BYTES],
-    /// Rewritten headers; empty if the packet goes out as it came.
+    /// Rewritten headers; empty if the packet is written as it was read.
     pub(crate) headers: &'a [u8],
     pub(crate) rest: &'a [u8],
 }
 
-/// Room for the headers of one piece.
+/// Space for the headers of one piece.
 pub(crate) type HeaderRoom = [u8; MAX_HEADER_BYTES];
 
 /// An empty [`HeaderRoom`].
 pub(crate) const HEADER_ROOM: HeaderRoom = [0; MAX_HEADER_BYTES];
 
 impl Piece<'_> {
-    /// Packets of the path's size that it represents.
+    /// Number of packets of the path's size that it represents.
     pub(crate) fn packets(&self) -> u64 {
         self.segments.len() as u64
     }
@@ -213,7 +213,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the parts to write. Headers that differ from those that came are built in `room`.
+    /// Returns the parts to write. Headers that differ from those that were read are built in `room`.
     pub(crate) fn parts<'a>(&'a self, room: &'a mut HeaderRoom) -> Parts<'a> {
         let packet = self.packet;
         match packet.cut {
@@ -250,8 +250,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Makes the headers of the whole those of this piece, as the kernel's tcp_gso_segment, udp_gso_segment
-    /// and inet_gso_segment would.
+    /// Turns the headers of the whole packet into those of this piece, as the kernel's tcp_gso_segment,
+    /// udp_gso_segment and inet_gso_segment would.
     fn rewrite(&self, headers: &mut [u8], cut: &Cut, payload_bytes: usize) {
         let (ip, transport) = headers.split_at_mut(cut.transport);
         let transport_bytes = transport.len() + payload_bytes;
@@ -308,7 +308,7 @@ fn pseudo_header_sum(ip: &[u8], transport_bytes: usize, protocol: u32) -> u32 {
     sum(addresses) + transport_bytes as u32 + protocol
 }
 
-/// RFC 1071 before folding; an odd last byte is padded with zero.
+/// Sum by RFC 1071, before folding; an odd last byte is padded with zero.
 fn sum(bytes: &[u8]) -> u32 {
     let pairs = bytes.chunks(2);
     pairs

@@ -1,5 +1,5 @@
-//! Cutting in memory: what leaves in pieces is what came in one, under the headers a cutting kernel would
-//! write.
+//! Cutting in memory: the pieces contain what the whole contained, under the headers that a cutting kernel
+//! would write.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn udp4(payload: usize) -> Packet {
     Packet::new(offload, bytes)
 }
 
-/// A piece as written, and what the kernel is told about it.
+/// A piece as it is written, and what the kernel is told about it.
 fn written(piece: &Piece<'_>) -> (Offload, Vec<u8>) {
     let mut room = HEADER_ROOM;
     let parts = piece.parts(&mut room);
@@ -75,7 +75,7 @@ fn written(piece: &Piece<'_>) -> (Offload, Vec<u8>) {
     )
 }
 
-/// Checks lengths and both checksums of a piece as the receiving kernel does, and gives back its packet.
+/// Checks lengths and both checksums of a piece as the receiving kernel does, and returns its packet.
 fn sound(piece: &Piece<'_>) -> (Offload, Vec<u8>) {
     let (offload, bytes) = written(piece);
     let ip_bytes = usize::from(offload.checksum_start);

@@ -24,7 +24,7 @@ pub(crate) struct Pinger {
 
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
-/// The size that ping has by default: 56 bytes of data, 84 bytes of IP packet.
+/// The default size of ping: 56 bytes of data, 84 bytes of IP packet.
 const DATA_BYTES: usize = 56;
 
 impl Pinger {
@@ -41,7 +41,7 @@ impl Pinger {
         })
     }
 
-    /// Sends request number `sequence` and gives back the time of day it left at.
+    /// Sends request number `sequence`, and returns the time of day at which it left.
     pub(crate) fn send(&self, sequence: u16) -> io::Result<Duration> {
         let mut request = [0u8; 8 + DATA_BYTES];
         request[0] = ECHO_REQUEST;
@@ -54,7 +54,8 @@ impl Pinger {
         Ok(left_at.into())
     }
 
-    /// The next reply: its number and the time of day it arrived at. `None` if none comes within `wait`.
+    /// The next reply: its number, and the time of day at which it arrived. `None` if none arrives within
+    /// `wait`.
     pub(crate) fn receive(&self, wait: Duration) -> io::Result<Option<(u16, Duration)>> {
         let deadline = Instant::now() + wait;
         loop {
@@ -76,8 +77,8 @@ impl Pinger {
         }
     }
 
-    /// A reply that has arrived already. What is not ours (another's echo, our own request on loopback) is
-    /// skipped.
+    /// A reply that has already arrived. Packets that are not ours (another program's echo, our own request
+    /// on loopback) are skipped.
     fn take(&self) -> io::Result<Option<(u16, Duration)>> {
         loop {
             let mut packet = [0u8; 256];
@@ -113,7 +114,7 @@ impl Pinger {
     }
 }
 
-/// RFC 1071, for an even number of bytes.
+/// Checksum by RFC 1071, for an even number of bytes.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes
         .chunks_exact(2)

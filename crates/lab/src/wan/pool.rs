@@ -1,4 +1,4 @@
-//! Packet buffers for reuse, so that a packet costs no allocation once the lab is warm.
+//! Packet buffers for reuse, so that packets cost no allocations once the lab is warm.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ pub(crate) struct Pool {
     free_bytes: usize,
 }
 
-/// 2^17 bytes and less: the longest packet read has 64 KiB and its headers.
+/// 2^17 bytes or less: the longest packet that is read has 64 KiB and its headers.
 const CLASSES: usize = 18;
 
-/// The smallest buffer: below it the allocator's own overhead counts.
+/// The smallest buffer: below this, the allocator's own overhead matters.
 const SMALLEST_CLASS: usize = 7;
 
 /// Bytes of idle buffers kept: the in-flight data of 1 Gbit/s at 100 ms.
@@ -32,11 +32,12 @@ impl Pool {
         copy
     }
 
-    /// Takes back a packet nobody needs any more.
+    /// Takes back a packet that is no longer needed.
     pub(crate) fn give(&mut self, packet: Packet) {
         let mut buffer = packet.into_bytes();
         let (bytes, class) = (buffer.capacity(), class_that_holds(buffer.capacity()));
-        // What came from elsewhere has any capacity; only what a class promises may be kept in it.
+        // A buffer from elsewhere may have any capacity; one that is kept must have exactly what its class
+        // promises.
         let fits = bytes == 1 << class && self.free_bytes + bytes <= KEPT_BYTES;
         if let Some(free) = self.free.get_mut(class).filter(|_| fits) {
             buffer.clear();
@@ -50,7 +51,7 @@ impl Pool {
         self.free_bytes
     }
 
-    /// Takes back a share in a packet: the last one to come brings the buffer.
+    /// Takes back a share in a packet: the last share brings back the buffer.
     pub(crate) fn give_share(&mut self, packet: Arc<Packet>) {
         if let Some(packet) = Arc::into_inner(packet) {
             self.give(packet);

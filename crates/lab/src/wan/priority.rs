@@ -1,8 +1,8 @@
-//! Asks the kernel to run the emulator's thread, and others that emulate hardware of their own, on time. Says
-//! what they cost.
+//! Asks the kernel to run the emulator's thread on time, and other threads that emulate separate hardware.
+//! Reports what they cost.
 //!
-//! A lab's MPI ranks busy-wait on every core. Without a better priority a due packet waits for the end of
-//! their time slice (3-4 ms), which is the same order as the round trip emulated.
+//! A lab's MPI ranks busy-wait on every core. Without a better priority, a packet that is due waits for the
+//! end of their time slice (3-4 ms), which is of the same order as the emulated round trip.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ pub enum Priority {
     RealTime,
     /// An ordinary thread with nice -20.
     Nice,
-    /// Nothing: an ordinary user. Round trips are late whenever all cores are busy.
+    /// Nothing, as for an ordinary user: round trips are late whenever all cores are busy.
     Ordinary,
 }
 
-/// Raises the calling thread as far as permitted and has its timers fire on time.
+/// Raises the priority of the calling thread as far as permitted, and makes its timers fire on time.
 pub(crate) fn raise() -> Priority {
-    // The default slack of 50 us would be a quarter of the permitted error. Cannot fail with a positive
+    // The default slack of 50 us would be a quarter of the permitted error. This cannot fail with a positive
     // value.
     let _ = set_timerslack(1);
     // The lowest real-time level suffices: nothing in a lab competes there.
@@ -32,14 +32,14 @@ pub(crate) fn raise() -> Priority {
     if unsafe { libc::sched_setscheduler(0, policy, &level) } == 0 {
         return Priority::RealTime;
     }
-    // SAFETY: no memory is involved; on Linux 0 names the calling thread alone.
+    // SAFETY: no memory is involved; on Linux, 0 names only the calling thread.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) } == 0 {
         return Priority::Nice;
     }
     Priority::Ordinary
 }
 
-/// CPU time of the calling thread so far. It includes the receiving side's network stack up to the next
+/// CPU time of the calling thread so far. This includes the receiving side's network stack up to the next
 /// queue, which the kernel runs within a write to a TUN device.
 pub(crate) fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)

@@ -1,5 +1,6 @@
 //! The I/O loop of the emulator: one thread that reads packets from ports, hands them to a [`Fabric`] and
-//! writes them when they are due. What a packet meets on the way is the fabric's business (`grid`, `switch`).
+//! writes them when they are due. What happens to a packet in between is decided by the fabric (`grid`,
+//! `switch`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,20 +26,20 @@ pub(crate) trait Fabric: Send + 'static {
     /// Something asked of the running fabric from another thread.
     type Request: Send + 'static;
 
-    /// Takes a packet read from port `from`; what it drops goes back to `pool`.
+    /// Takes a packet that was read from port `from`; packets that it drops are returned to `pool`.
     fn on_packet(&mut self, from: usize, packet: Packet, now_ns: u64, pool: &mut Pool);
 
     /// Returns the time at which [`Fabric::deliver_due`] next has something to do.
     fn next_due_ns(&self) -> Option<u64>;
 
-    /// Hands every packet that has arrived to `deliver`, which says whether the port took it.
+    /// Hands every packet that has arrived to `deliver`, which returns whether the port took it.
     fn deliver_due(&mut self, now_ns: u64, pool: &mut Pool, deliver: &mut Deliver<'_>);
 
     /// Serves a request.
     fn on_request(&mut self, request: Self::Request, now_ns: u64, report: &PumpReport, pool: &mut Pool);
 }
 
-/// Writes a piece to a port, and says whether the port took it.
+/// Writes a piece to a port, and returns whether the port took it.
 pub(crate) type Deliver<'a> = dyn FnMut(usize, &Piece<'_>) -> bool + 'a;
 
 /// What the loop itself knows about its work.
@@ -58,7 +59,7 @@ pub(crate) struct Pump<R> {
 }
 
 impl<R: Send + 'static> Pump<R> {
-    /// Starts the loop in a thread of its own called `name`.
+    /// Starts the loop in a new thread called `name`.
     pub(crate) fn start<F: Fabric<Request = R>>(
         name: &str,
         fabric: F,
@@ -80,7 +81,7 @@ impl<R: Send + 'static> Pump<R> {
         })
     }
 
-    /// Sends the request that `make` builds around a reply channel and waits for the answer; `None` if the
+    /// Sends the request that `make` builds around a reply channel, and waits for the answer; `None` if the
     /// thread is gone.
     pub(crate) fn ask<A>(&self, make: impl FnOnce(Sender<A>) -> R) -> Option<A> {
         let (reply, answer) = channel();
@@ -90,7 +91,7 @@ impl<R: Send + 'static> Pump<R> {
     }
 
     fn wake(&self) {
-        // An eventfd write fails only when the counter is full, and then the loop is awake already.
+        // Writing to an eventfd fails only if the counter is full, and then the loop is awake already.
         let _ = self.wake.write(1);
     }
 }
@@ -106,7 +107,7 @@ impl<R> Drop for Pump<R> {
     }
 }
 
-/// A device packets are read from and written to.
+/// A device from which packets are read, and to which they are written.
 struct Port {
     fd: OwnedFd,
     /// Whether an [`Offload`] precedes each packet.
@@ -124,7 +125,7 @@ fn ports_with_offload(fds: Vec<OwnedFd>) -> Vec<Port> {
         .collect();
     if ports.iter().all(|port| port.has_offload) {
         for port in &ports {
-            // A kernel that refuses goes on handing over single packets with an empty header.
+            // A kernel that refuses continues to hand over single packets with an empty header.
             tun::accept_super_segments(&port.fd);
         }
     }
@@ -137,7 +138,7 @@ struct PumpLoop<F: Fabric> {
     pool: Pool,
     start: Instant,
     alive: Vec<bool>,
-    /// Where packets are read to, before a buffer of their size is known.
+    /// The space into which packets are read, before a buffer of their size is known.
     landing: Box<[u8]>,
     pace: Pace,
     /// Packets read or written so far.
@@ -147,13 +148,13 @@ struct PumpLoop<F: Fabric> {
     priority: Priority,
 }
 
-/// Packets read from one port before the other ports and the due packets get their turn.
+/// Packets read from one port before other ports, and the packets that are due, get their turn.
 const READS_PER_TURN: usize = 64;
 
-/// Bytes read from one port before the others get their turn: four full super-segments, 2 ms of a gigabit.
+/// Bytes read from one port before other ports get their turn: four full super-segments, 2 ms of a gigabit.
 const READ_BYTES_PER_TURN: usize = 256 << 10;
 
-/// The longest packet: 64 KiB of payload as IPv6 counts, its headers and an Ethernet header.
+/// The longest packet: 64 KiB of payload, as IPv6 counts it, its headers, and an Ethernet header.
 const LANDING_BYTES: usize = 65_536 + 256;
 
 impl<F: Fabric> PumpLoop<F> {
@@ -203,7 +204,7 @@ impl<F: Fabric> PumpLoop<F> {
         }
     }
 
-    /// Waits until there is something to do, and leaves in `polled` where.
+    /// Waits until there is something to do, and leaves in `polled` where it is.
     fn rest(&mut self, polled: &mut [PollFd<'_>]) {
         let now_ns = self.now_ns();
         match self.pace.rest(self.fabric.next_due_ns(), now_ns) {
@@ -269,9 +270,9 @@ impl<F: Fabric> PumpLoop<F> {
             });
     }
 
-    /// Serves what was asked; `false` when nobody can ask any more.
+    /// Serves pending requests; `false` if nobody can make any more.
     fn serve(&mut self, wake: &EventFd) -> bool {
-        // Read before looking at the channel: a request that comes later wakes us again.
+        // Read before the channel is checked: a request that arrives later wakes us again.
         let _ = wake.read();
         loop {
             match self.incoming.try_recv() {
@@ -296,10 +297,10 @@ impl<F: Fabric> PumpLoop<F> {
     }
 }
 
-/// Waits for any of `polled`, at most `timeout_ns`; gives back how many are ready. A signal counts as none.
+/// Waits for any of `polled`, for at most `timeout_ns`; returns how many are ready. A signal counts as none.
 fn wait(polled: &mut [PollFd<'_>], timeout_ns: Option<u64>) -> libc::c_int {
     let timeout = timeout_ns.map(|timeout_ns| TimeSpec::from(Duration::from_nanos(timeout_ns)));
-    // Cannot fail but for a signal: the descriptors are ours and open.
+    // Cannot fail except because of a signal: the descriptors are ours, and open.
     ppoll(polled, timeout, None).unwrap_or(0)
 }
 

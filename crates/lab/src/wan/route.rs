@@ -1,12 +1,12 @@
-//! Finds the port that an IP packet belongs to: longest prefix of its destination. Reads nothing of a packet
-//! but that.
+//! Finds the port that an IP packet belongs to: by the longest prefix of its destination, which is all that
+//! is read of the packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Prefixes and the ports behind them, the longest first.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// A lab has a few prefixes per site and at most nine sites: a scan beats a tree.
+    /// A scan is faster than a tree: a lab has a few prefixes for each site, and at most nine sites.
     entries: Vec<Entry>,
 }
 
@@ -20,7 +20,7 @@ struct Entry {
 impl Routes {
     /// Adds a prefix; bits of `network` beyond `bits` are ignored.
     ///
-    /// Gives back the port that already has this very prefix, if another has it.
+    /// Returns the port that already has exactly this prefix, if another one has it.
     pub(crate) fn add(&mut self, network: IpAddr, bits: u8, port: usize) -> Result<(), usize> {
         let network = masked(network, bits);
         if let Some(same) = self
@@ -35,7 +35,7 @@ impl Routes {
         Ok(())
     }
 
-    /// The port whose prefix is the longest that holds `address`.
+    /// The port with the longest prefix that contains `address`.
     pub(crate) fn port(&self, address: IpAddr) -> Option<usize> {
         self.entries
             .iter()
@@ -58,7 +58,7 @@ pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// An IPv6 prefix longer than 32 never equals a masked IPv4 address, as the families differ.
+/// An IPv6 prefix longer than 32 never equals a masked IPv4 address, because the families differ.
 fn masked(address: IpAddr, bits: u8) -> IpAddr {
     let bits = u32::from(bits);
     match address {

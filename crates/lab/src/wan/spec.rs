@@ -1,5 +1,5 @@
-//! The properties that a link is given, their changes at run time, and its reports. Plain data, no behaviour
-//! beyond checking itself.
+//! The properties that a link is given, their changes at run time, and its reports. It is plain data, which
+//! can only check itself.
 
 use std::time::Duration;
 
@@ -7,17 +7,19 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Bytes a packet takes on the wire beyond its IP length: preamble 8, Ethernet header 14, frame check 4 and
-/// inter-frame gap 12. With them 1500-byte packets at 1 Gbit/s give TCP 941 Mbit/s, as on a real adapter.
+/// inter-frame gap 12. With them, packets of 1500 bytes at 1 Gbit/s give TCP 941 Mbit/s, as on a real
+/// adapter.
 pub const FRAMING_BYTES: u64 = 38;
 
-/// The longest round trip accepted: everything in flight is held in memory, and a longer one is a typing
-/// mistake.
+/// The longest round trip that is accepted: everything in flight is held in memory, and a longer one is a
+/// typing error.
 pub const MAX_RTT: Duration = Duration::from_secs(60);
 
-/// The slowest rate accepted: below it one full packet takes longer than a minute, again a typing mistake.
+/// The slowest rate that is accepted: below it, one full packet takes longer than a minute, which is a typing
+/// error, too.
 pub const MIN_RATE_BITS_PER_SECOND: u64 = 1_000;
 
-/// What one link between two sites is asked to be; both directions are alike and independent.
+/// The values that a link between two sites is given; both directions have the same, and are independent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkSpec {
     /// Round-trip propagation time; each direction delays by half of it.
@@ -27,16 +29,17 @@ pub struct LinkSpec {
     /// Bytes on the wire that may wait for the transmitter of each direction; what does not fit is dropped
     /// (drop-tail). A full queue adds `queue_bytes * 8 / rate_bits_per_second` to the delay.
     pub queue_bytes: u64,
-    /// Probability from 0 to 1 that a packet is lost, for each packet and direction on its own (Bernoulli),
-    /// before it enters the queue.
+    /// Probability from 0 to 1 that a packet is lost, independently for each packet and direction
+    /// (Bernoulli), before it enters the queue.
     pub loss: f64,
-    /// Same seed, same packet number: same verdict. The two directions use different sequences.
+    /// The same seed gives the same verdict for a packet with the same number. The two directions use
+    /// different sequences.
     pub seed: u64,
-    /// `false`: everything offered or under way is lost.
+    /// Whether the link is up; if not, everything offered or in flight is lost.
     pub up: bool,
 }
 
-/// Changes to a link at run time; what is `None` stays.
+/// Changes to a link at run time; a value that is `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkChange {
     /// New round-trip propagation time.
@@ -47,15 +50,15 @@ pub struct LinkChange {
     pub queue_bytes: Option<u64>,
     /// New loss probability, 0 to 1.
     pub loss: Option<f64>,
-    /// Cut (`false`) or restore (`true`).
+    /// Whether to restore the link (`true`) or cut it (`false`).
     pub up: Option<bool>,
 }
 
 impl LinkSpec {
-    /// Says what is wrong with these values, if anything.
+    /// Returns what is wrong with these values, if anything.
     ///
     /// # Errors
-    /// The first value found that no link can have.
+    /// The first value that no link can have.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.rtt > MAX_RTT {
             return Err(SpecError::Rtt(self.rtt));
@@ -82,7 +85,7 @@ impl LinkSpec {
     }
 }
 
-/// A value no link can have.
+/// A value that no link can have.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum SpecError {
     /// The round trip is beyond [`MAX_RTT`].
@@ -91,7 +94,7 @@ pub enum SpecError {
     /// The rate is below [`MIN_RATE_BITS_PER_SECOND`].
     #[error("rate {0} bit/s is below {MIN_RATE_BITS_PER_SECOND} bit/s, the slowest link emulated")]
     Rate(u64),
-    /// The loss is no probability.
+    /// The loss is not a probability.
     #[error("loss {0} is not a probability from 0 to 1")]
     Loss(f64),
 }
@@ -99,9 +102,9 @@ pub enum SpecError {
 /// What one direction of a link has done so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkStats {
-    /// Site (or, in a LAN, the switch) the packets come from.
+    /// Site (or, in a LAN, the switch) that the packets come from.
     pub from: String,
-    /// Site (or port of the LAN) the packets go to.
+    /// Site (or port of the LAN) that the packets are sent to.
     pub to: String,
     /// Packets that arrived at the sending end.
     pub offered_packets: u64,
@@ -111,17 +114,17 @@ pub struct LinkStats {
     pub bytes: u64,
     /// Packets dropped because the queue was full.
     pub dropped_by_queue: u64,
-    /// Packets the seeded loss struck.
+    /// Packets that were lost by the seeded random numbers.
     pub dropped_by_loss: u64,
     /// Packets lost because the link was down.
     pub dropped_by_down: u64,
-    /// Packets the receiving port refused (interface down, no memory); 0 in a healthy lab.
+    /// Packets that the receiving port refused (interface down, no memory); 0 in a healthy lab.
     pub write_failed: u64,
     /// Packets that overtook another; 0 by construction.
     pub reordered: u64,
-    /// Packets still under way.
+    /// Packets still in flight.
     pub in_flight: u64,
-    /// How late the latest packet was written, measured against its due time.
+    /// The largest delay between the time at which a packet was due and the time at which it was written.
     pub max_lateness: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! A user-space LAN for sites whose LAN has a round trip of its own: a learning switch between TAP devices.
 //!
-//! A LAN without delay needs none of this; a kernel bridge is faster. The switch itself is in `ethernet`.
+//! A LAN without delay does not need this: a kernel bridge is faster. The switch itself is in `ethernet`.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -13,21 +13,21 @@ use super::ethernet::{Ethernet, SwitchRequest};
 use super::pump::{Pump, PumpReport};
 use super::spec::{LinkSpec, LinkStats, SpecError};
 
-/// Bytes that may wait for one port of the switch. A few full TCP windows, so that several ranks sending to
-/// one node lose nothing at ordinary message sizes; 34 ms at 1 Gbit/s when full. What does not fit is
-/// dropped.
+/// Bytes that may wait for one port of the switch. These are a few full TCP windows, so that several ranks
+/// that send to one node lose nothing at ordinary message sizes; 34 ms at 1 Gbit/s if it is full. Frames that
+/// do not fit are dropped.
 pub const LAN_QUEUE_BYTES: u64 = 4 << 20;
 
-/// What a site's LAN is asked to be.
+/// The values that a site's LAN is given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LanSpec {
-    /// Round trip between two nodes; each way delays by half of it.
+    /// Round trip between two nodes; each direction delays by half of it.
     pub rtt: Duration,
     /// Bits per second towards each node, framing included.
     pub rate_bits_per_second: u64,
 }
 
-/// A running LAN. Dropping it stops and joins its thread and closes the devices.
+/// A running LAN. Dropping it stops and joins its thread, and closes the devices.
 pub struct Switch {
     pump: Pump<SwitchRequest>,
 }
@@ -37,7 +37,7 @@ impl Switch {
     /// thread named "causeway-lan".
     ///
     /// # Errors
-    /// Impossible values, or a thread that cannot be started. The devices are closed then.
+    /// The values are impossible, or the thread cannot be started. Then the devices are closed.
     pub fn start(ports: Vec<(String, OwnedFd)>, spec: LanSpec) -> Result<Switch, SwitchError> {
         let link = LinkSpec {
             rtt: spec.rtt,
@@ -55,7 +55,7 @@ impl Switch {
         Ok(Switch { pump })
     }
 
-    /// One entry per port, for the way from the switch to it; empty if the thread has ended.
+    /// One entry for each port, for the direction from the switch to it; empty if the thread has ended.
     pub fn stats(&self) -> Vec<LinkStats> {
         self.ask().map(|(stats, _)| stats).unwrap_or_default()
     }
@@ -79,10 +79,10 @@ impl fmt::Debug for Switch {
 /// Why a LAN could not be started.
 #[derive(Debug, Error)]
 pub enum SwitchError {
-    /// Values no LAN can have.
+    /// Values that no LAN can have.
     #[error("start LAN")]
     Spec {
-        /// Which value.
+        /// The value that is out of range.
         source: SpecError,
     },
     /// The thread could not be started.

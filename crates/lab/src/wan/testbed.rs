@@ -1,8 +1,8 @@
-//! Two anonymous network namespaces joined by one link: what the tests and the figures of the emulator run
-//! on.
+//! Two anonymous network namespaces joined by one link, in which the tests and the figures of the emulator
+//! are made.
 //!
-//! A namespace lives as long as its descriptor, so nothing is left behind however the process ends. It is not
-//! the lab: no nodes, no firewall, no file systems.
+//! A namespace lives as long as its descriptor, so nothing is left behind however the process ends. This is
+//! not the lab: it has no nodes, no firewall and no file systems.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use super::{Link, LinkSpec, Port, TXQUEUELEN, Wan, WanError, open_tun};
 /// The sites of the testbed.
 pub(crate) const SITES: [&str; 2] = ["left", "right"];
 
-/// A network namespace that nothing but this value holds.
+/// A network namespace that only this value keeps alive.
 #[derive(Debug)]
 pub struct Namespace {
     netns: OwnedFd,
@@ -41,10 +41,10 @@ impl Namespace {
         })
     }
 
-    /// Runs `work` in a thread that lives in this namespace; processes it starts live there too.
+    /// Runs `work` in a thread that is in this namespace; processes that it starts are in it, too.
     ///
     /// # Errors
-    /// The namespace cannot be entered (CAP_SYS_ADMIN), or what `work` returns.
+    /// The namespace cannot be entered (CAP_SYS_ADMIN); or the error that `work` returns.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         in_a_thread(|| {
             setns(&self.netns, CloneFlags::CLONE_NEWNET)?;
@@ -53,7 +53,7 @@ impl Namespace {
     }
 }
 
-/// Namespaces belong to threads: changing one in a thread of its own leaves the rest of the process alone.
+/// Namespaces belong to threads: changing that of a new thread leaves the rest of the process alone.
 fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new()
@@ -68,9 +68,9 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
 /// One end of a measured path.
 #[derive(Debug)]
 pub struct End {
-    /// Where to run.
+    /// The namespace in which the end is.
     pub namespace: Namespace,
-    /// Its address as the other end reaches it.
+    /// The address at which the other end reaches it.
     pub address: Ipv4Addr,
 }
 
@@ -90,7 +90,7 @@ impl Testbed {
         Self::with_devices(spec, [open_tun, open_tun])
     }
 
-    /// The same with these ways to open the two devices.
+    /// The same with these functions for opening the two devices.
     pub(crate) fn with_devices(spec: &LinkSpec, open: [OpenTun; 2]) -> Result<Testbed, TestbedError> {
         let left = Self::site(0, open[0])?;
         let right = Self::site(1, open[1])?;

@@ -1,7 +1,7 @@
 //! Opens TUN and TAP devices. Addresses, routes and `up` are left to the namespace's owner.
 //!
 //! The device lives as long as the descriptor, in the network namespace of the thread that opened it. Its
-//! queue towards us holds `txqueuelen` packets and drops silently beyond: the owner sets it to
+//! queue towards us holds `txqueuelen` packets, and silently drops any more: the owner sets it to
 //! [`TXQUEUELEN`]. TUN devices are opened for segmentation offload, which the WAN then switches on.
 
 use std::fs::OpenOptions;
@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Packets the device must hold while the emulator thread is not running. The default of 500 is 6 ms at
+/// Packets that the device must hold while the emulator thread is not running. The default of 500 is 6 ms at
 /// 1 Gbit/s, less than one scheduling delay on a machine whose MPI ranks busy-wait; 10 000 is 123 ms.
 pub const TXQUEUELEN: u32 = 10_000;
 
 /// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking, with an offload
-/// header before each packet (IFF_VNET_HDR) if the kernel knows it.
+/// header before each packet (IFF_VNET_HDR) if the kernel supports it.
 ///
 /// # Errors
 /// Opening /dev/net/tun fails (no such device, no permission), the name is too long or taken, or the caller
@@ -26,7 +26,7 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens it for single, complete packets.
+/// Opens the device for single, complete packets.
 pub(crate) fn open_tun_without_offload(name: &str) -> io::Result<OwnedFd> {
     open(name, libc::IFF_TUN)
 }
@@ -52,7 +52,7 @@ fn open(name: &str, kind: libc::c_int) -> io::Result<OwnedFd> {
         .write(true)
         .custom_flags(libc::O_NONBLOCK)
         .open("/dev/net/tun")?;
-    // SAFETY: ifreq is plain old data for which all zeroes is a valid value.
+    // SAFETY: ifreq is plain old data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
@@ -65,10 +65,10 @@ fn open(name: &str, kind: libc::c_int) -> io::Result<OwnedFd> {
     Ok(device.into())
 }
 
-/// Whether packets of this device have an offload header before them; `false` for what is no TUN or TAP
+/// Whether packets of this device have an offload header before them; `false` if it is not a TUN or TAP
 /// device.
 pub(crate) fn has_offload_header(device: &OwnedFd) -> bool {
-    // SAFETY: ifreq is plain old data for which all zeroes is a valid value.
+    // SAFETY: ifreq is plain old data, for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // SAFETY: TUNGETIFF writes one ifreq, which outlives the call.
     if unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNGETIFF, &mut request) } < 0 {
@@ -79,11 +79,11 @@ pub(crate) fn has_offload_header(device: &OwnedFd) -> bool {
     libc::c_int::from(flags) & libc::IFF_VNET_HDR != 0
 }
 
-/// Asks the kernel to hand over super-segments and open checksums, and says whether it will. It takes them in
-/// any case.
+/// Asks the kernel to hand over super-segments and open checksums, and returns whether it will. It accepts
+/// them in any case.
 pub(crate) fn accept_super_segments(device: &OwnedFd) -> bool {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
-    // Segmented UDP (Linux 6.2) both families at once or not at all.
+    // Segmented UDP (Linux 6.2) is only available for both families at once.
     [tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6, tcp]
         .into_iter()
         .any(|wanted| {

@@ -1,6 +1,6 @@
-//! The emulator with real devices and the kernel's own network stack. Needs root or an own user namespace
-//! with permission on /dev/net/tun; says so and does nothing otherwise. No thresholds on time: what is asked
-//! for is that every packet is accounted for and in order.
+//! The emulator with real devices and the kernel's own network stack. They need root, or a user namespace
+//! with permission on /dev/net/tun; otherwise they say so and do nothing. There are no thresholds on time:
+//! every packet must be accounted for, and in order.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use super::ping::Pinger;
 use super::testbed::{End, SITES, Testbed, TestbedError, tap_station};
 use super::{LanSpec, LinkChange, LinkSpec, LinkStats, Switch};
 
-/// How long a reply may take before the test says that it is missing.
+/// How long a reply may take before the test reports it missing.
 const REPLY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Echo requests in one burst. Their replies must fit the socket's default receive buffer of 208 KiB, 832
-/// bytes each, because a busy machine may not let the test read before all have come.
+/// Echo requests in one burst. Their replies must fit into the socket's default receive buffer of 208 KiB, at
+/// 832 bytes each, because a busy machine may not let the test read before all have arrived.
 const BURST: u16 = 200;
 
 fn spec() -> LinkSpec {
@@ -46,8 +46,8 @@ pub(super) fn permitted<T>(set_up: Result<T, TestbedError>) -> Option<T> {
     }
 }
 
-/// Sends `requests` echo requests from the left end in one burst and gives back the numbers of the replies,
-/// in the order they came, once `expected` came.
+/// Sends `requests` echo requests from the left end in one burst, and returns the numbers of the replies in
+/// the order in which they arrive, once `expected` have arrived.
 fn echoes(testbed: &Testbed, requests: u16, expected: usize) -> Vec<u16> {
     echoes_between(&testbed.ends[0], &testbed.ends[1], requests, expected)
 }
@@ -70,7 +70,7 @@ fn echoes_between(from: &End, to: &End, requests: u16, expected: usize) -> Vec<u
             };
             replies.push(sequence);
         }
-        // Anything more would be one too many; what is due is on its way already.
+        // Any more would be one too many; what is due is in flight already.
         assert_eq!(pinger.receive(Duration::from_millis(20))?, None);
         Ok(replies)
     };
@@ -106,7 +106,7 @@ fn a_burst_crosses_whole_and_in_order() {
     }
 }
 
-/// Numbers of the packets a fresh direction with this spec loses, from the core alone.
+/// Numbers of the packets that a new direction with this spec loses, found without a testbed.
 fn asked_losses(spec: &LinkSpec, packets: u16) -> BTreeSet<u16> {
     let mut link = super::link::Direction::new(spec, spec.seed);
     let lost = |&n: &u16| {
@@ -125,7 +125,7 @@ fn exactly_the_packets_the_seed_names_are_lost_and_counted() {
     };
     let asked = asked_losses(&LinkSpec { loss: 0.1, ..spec() }, BURST);
     let there: Vec<u16> = (0..BURST).filter(|n| !asked.contains(n)).collect();
-    // The way back loses as well, by numbers counted over what got there.
+    // The second direction loses packets as well, by numbers counted over those that got through the first.
     let back = LinkSpec {
         loss: 0.1,
         seed: super::link::split_mix(!spec().seed),
@@ -197,8 +197,8 @@ fn a_lan_finds_its_stations_and_carries_their_frames_in_order() {
     };
     let switch = Switch::start(ports, spec).unwrap();
     for (from, to) in [(&ends[0], &ends[1]), (&ends[2], &ends[0])] {
-        // While packets wait for an answer to ARP, the kernel itself may let a later one overtake them as the
-        // answer comes. So one packet asks first.
+        // While packets wait for an answer to ARP, the kernel itself may let a later one overtake them when
+        // the answer arrives. So one packet asks first.
         assert_eq!(echoes_between(from, to, 1, 1), [0]);
         assert_eq!(echoes_between(from, to, 100, 100), (0..100).collect::<Vec<_>>());
     }

@@ -1,7 +1,7 @@
-//! Each kind of firewall lets in what its name says, seen from the other site, and always lets replies in.
+//! Each kind of firewall lets in what its name says, as seen from the other site, and always lets replies in.
 //!
-//! That something is dropped shows only as silence, so those checks wait two seconds for a connection that,
-//! allowed, takes four milliseconds.
+//! A dropped packet shows only as silence, so those checks wait two seconds for a connection that takes four
+//! milliseconds if it is allowed.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
 
 use crate::common::{sh, start, two_sites};

@@ -1,5 +1,5 @@
-//! However a lab ends, nothing of it stays: no process, no interface, no mount, and no files once `down
-//! --all` ran.
+//! However a lab ends, nothing of it is left: no process, no interface, no mount, and no files once `down
+//! --all` has run.
 //!
 //! The supervisor is the example program `lab`, which `cargo test` builds beside the tests.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
@@ -182,8 +182,8 @@ impl Supervisor {
         }
     }
 
-    /// A node's namespaces live as long as its processes, so their end is the end of interfaces and mounts
-    /// too.
+    /// A node's namespaces live as long as its processes, so the end of these is also the end of its
+    /// interfaces and mounts.
     fn nothing_is_left(&self, state: &LabState) {
         let deadline = Instant::now() + END_DEADLINE;
         for pid in state.nodes.iter().map(|node| node.pid).chain([state.keeper]) {
@@ -243,9 +243,9 @@ fn example() -> PathBuf {
     deps.parent().and_then(Path::parent).unwrap().join("examples/lab")
 }
 
-/// What a node mounts and nobody else here; other programs may mount what they like meanwhile.
+/// Mounts that only a node makes here; other programs may mount other things meanwhile.
 const NODE_MOUNTS: [&str; 5] = ["boot_id", "/etc/hosts", "/etc/ssh", "tmp-layers", "causeway-lab"];
-/// How the example says that this machine cannot hold a lab (EX_UNAVAILABLE).
+/// The status by which the example says that this machine cannot have a lab (EX_UNAVAILABLE).
 const UNAVAILABLE: i32 = 69;
-/// A lab ends within some 100 ms; a busy machine may take seconds.
+/// How long a lab may take to end: it ends within some 100 ms, but a busy machine may take seconds.
 const END_DEADLINE: Duration = Duration::from_secs(30);

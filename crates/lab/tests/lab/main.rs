@@ -1,4 +1,4 @@
-//! Labs of namespaces: nodes, firewalls, scenarios, and what is left of them.
+//! Labs of namespaces: nodes, firewalls, scenarios, and what they leave behind.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Nodes of a lab look like hosts of their own, and reach each other exactly as the scenario says.
+//! Nodes of a lab look like separate hosts, and reach each other exactly as the scenario says.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
 
 use crate::common::{own_directory, sh, start, two_sites};

@@ -1,4 +1,5 @@
-//! Scenario files: what ships is sound, and every mistake in a file is listed with its line, key and reason.
+//! Scenario files: those that come with Causeway are sound, and every mistake in a file is listed with its
+//! line, key and reason.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Sites with a system of their own. The root of this host serves as one: what a node does there must not
-//! reach the host either.
+//! Sites with another system. The root of this host serves as one: what a node does there must not reach the
+//! host, either.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
 
 use crate::common::{own_directory, sh, start, two_sites};

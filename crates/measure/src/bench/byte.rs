@@ -1,5 +1,5 @@
-//! What the section `plain` starts: the two ends of a ping-pong over TCP without an MPI, and relays that only
-//! copy.
+//! The programs that the section `plain` starts: the two ends of a ping-pong over TCP without an MPI, and
+//! relays that only copy.
 
 use super::relay;
 use causeway_bench::tcp::{Plan, accept, connect, measure, rank, send_back};
@@ -48,7 +48,7 @@ pub enum Byte {
 /// See [`Byte`].
 ///
 /// # Errors
-/// No connection, or no file.
+/// There is no connection, or no file.
 pub fn main(part: &Byte) -> Result<(), Error> {
     match part {
         Byte::Relay { port, to } => {
@@ -78,7 +78,7 @@ pub fn main(part: &Byte) -> Result<(), Error> {
     }
 }
 
-/// Rows as the MPI ping-pong writes them.
+/// Rows in the form that the MPI ping-pong writes.
 fn rows(stream: &TcpStream, plan: &Plan) -> Result<String, Error> {
     let mut rows = "size_bytes,iteration,one_way_us\n".to_owned();
     measure(stream, plan, |size, times| {

@@ -1,5 +1,5 @@
 //! Section `collectives`: what the library of collectives gains over the MPI's own, both through Causeway,
-//! and how far from the limit it is.
+//! and how far the result is from the limit.
 
 use super::pings::read;
 use super::{Bench, BenchError, DEADLINE, HEAD, INTEL, MPIS, Mpi, ROUTED};
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Bytes of one rank's part; of a reduced or broadcast vector, of all.
+/// Bytes of one rank's part; for a reduced or broadcast vector, of the whole vector.
 const SIZES: &str = "8,4096,65536,1048576,4194304";
 
-/// Bars change above this.
+/// Above this size, other bars apply.
 const SMALL: u64 = 64 << 10;
 
 /// An operation, and its bars up to [`SMALL`] and above.
@@ -34,7 +34,7 @@ const OPERATIONS: [(&str, f64, f64); 10] = [
     ("scan", 1.5, 1.8),
 ];
 
-/// The three sites of coti-2011; where the root is, and the way that is longest from there.
+/// The three sites of coti-2011; the site with the root, and the longest path from there.
 const THREE_SITES: [&str; 3] = ["--routed", "true", "orsay-rennes-bordeaux"];
 const THREE_SITES_HEAD: &str = "orsay-head";
 const ORSAY_RENNES: Link = Link {
@@ -42,7 +42,7 @@ const ORSAY_RENNES: Link = Link {
     rate_bits_per_second: 1e9,
 };
 
-/// Ranks at each site, and whether those of two take turns in the communicator's order.
+/// Ranks at each site, and whether ranks of two sites alternate in the communicator's order.
 struct Placement {
     sites: &'static [(&'static str, u64)],
     in_turn: bool,
@@ -78,7 +78,7 @@ impl Placement {
         )
     }
 
-    /// The sites as `causeway run` wants them, and how many ranks there are in all.
+    /// The sites in the form that `causeway run` wants, and the number of ranks in all.
     fn said(&self) -> (String, u64) {
         let said: Vec<_> = self
             .sites
@@ -102,7 +102,7 @@ impl Placement {
 /// An operation that is measured, for the command line.
 ///
 /// # Errors
-/// It is none; says which are.
+/// The name is not an operation's; the error lists those that are.
 pub fn operation(name: &str) -> Result<String, TextError> {
     let names = OPERATIONS.map(|(name, ..)| name);
     match names.contains(&name) {
@@ -114,11 +114,11 @@ pub fn operation(name: &str) -> Result<String, TextError> {
 /// Ways to run: without the library, and with it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
-/// Values of each way.
+/// The values of each of `WAYS`.
 #[derive(Default)]
 struct Found {
     seconds: [Vec<f64>; 2],
-    /// What a loop of OSU's or Intel's kind reports, once a run.
+    /// What a loop of OSU's or Intel's kind reports, once in each run.
     looped: [Vec<f64>; 2],
 }
 
@@ -182,7 +182,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// Adds a program's row to what was found of a way.
+/// Adds a program's row to what was found for a way.
 fn add(times: &mut Times, way: usize, row: &str) -> Result<(), BenchError> {
     let (key, is_loop, seconds) =
         parse(row).ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
@@ -218,7 +218,7 @@ fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> Str
     )
 }
 
-/// Operation and size, whether it is a loop's mean, seconds.
+/// Operation and size, whether it is the mean of a loop, and seconds.
 fn parse(row: &str) -> Option<((String, u64), bool, f64)> {
     let fields: Vec<&str> = row.split(',').collect();
     let [operation, size, iteration, seconds] = fields[..] else {
@@ -233,7 +233,8 @@ fn limit(operation: &str, bytes: u64, placement: &Placement, link: &Link) -> f64
     let (here, most_there, least_there) = placement.ranks();
     let crossing = match operation {
         "barrier" => 0,
-        // The first site's root: what another one's ranks send or get, each over its own way.
+        // The root is at the first site: this is what the ranks of one other site send or receive, because
+        // each site has its own path.
         "gather" | "scatter" => bytes * most_there,
         "allgather" | "reduce_scatter" => bytes * here.max(most_there),
         "alltoall" => bytes * here * most_there,
@@ -257,7 +258,7 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
         "native, loop (ms)",
         "causeway, loop (ms)",
     ]);
-    // Of the worst: operation, size, ratio.
+    // The slowest so far: operation, size, ratio.
     let mut slowest = (0.0, String::new());
     for (operation, small, large) in OPERATIONS {
         let mut worst = [0.0_f64; 2];

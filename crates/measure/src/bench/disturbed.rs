@@ -1,5 +1,5 @@
 //! Section `disturbed`: messages of a job right after something has happened to a gateway or to its lanes,
-//! beside the same job's messages right before.
+//! compared with the same job's messages right before.
 
 use super::pings::read;
 use super::share::{seconds_now, wait};
@@ -16,14 +16,14 @@ use std::fmt::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Seconds of a job: all sizes from its start to [`SMALL_FROM`], then single bytes, which tell a lane that is
-/// new nothing of its path, then all sizes again. The event is over a second before these.
+/// Seconds of a job: all sizes from its start to [`SMALL_FROM`], then single bytes, from which a new lane
+/// learns nothing about its path, then all sizes again. The event is over a second before these.
 const SECONDS: f64 = 13.0;
 const SMALL_FROM: f64 = 4.0;
 const SMALL_UNTIL: f64 = 9.0;
 const EVENT_AT: f64 = 6.0;
 
-/// Messages count from a second after the job's start, and from a second after the event.
+/// Messages count from a second after the start of the job, and from a second after the event.
 const SETTLED: f64 = 1.0;
 
 const CUT: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ const CUT: Duration = Duration::from_secs(1);
 /// What happens under a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// Nothing, which says how far two halves of a job differ by themselves.
+    /// Nothing, which shows how far two halves of a job differ by themselves.
     Nothing,
     Kill,
     HandOver,
@@ -58,7 +58,7 @@ impl Event {
         }
     }
 
-    /// Has it happen, and returns when it was over.
+    /// Makes it happen, and returns the time at which it was over.
     fn happen(self, bench: &Bench, lab: &Lab) -> Result<f64, BenchError> {
         let run = |node: &str, command: &str| -> Result<(), BenchError> {
             let directory = bench.scratch("disturbed-events")?;
@@ -81,7 +81,7 @@ impl Event {
                 lab.link("--up")?;
             }
             Event::LaneLost => {
-                // The dialling end's port is the lane's own, and never used again here.
+                // The port of the dialling end is the lane's own, and is never used again here.
                 let status = lab.status(FAR_HEAD)?;
                 let peer = status["tunnels"][0]["lanes"][0]["peer"].as_str().unwrap_or("");
                 let port = peer.rsplit(':').next().unwrap_or("");
@@ -144,7 +144,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// 0 for a message that counts before the event, 1 for one after it; both times since the job's start.
+/// 0 for a message that counts before the event, 1 for one after it; both times are since the job's start.
 fn place(since: f64, happened: f64) -> Option<usize> {
     match since {
         _ if (SETTLED..SMALL_FROM).contains(&since) => Some(0),
@@ -153,7 +153,8 @@ fn place(since: f64, happened: f64) -> Option<usize> {
     }
 }
 
-/// Runs a job under which an event happens; when the job began, when that was over, and the job's rows.
+/// Runs a job under which an event happens; returns when the job began, when the event was over, and the
+/// job's rows.
 fn under_a_job(
     bench: &Bench,
     lab: &Lab,

@@ -1,5 +1,5 @@
-//! Section `loopback`: what the gateways themselves cost, where no link limits: two of them on this host, one
-//! stream through both, beside a perfect copy.
+//! Section `loopback`: what the gateways themselves cost if no link limits them: two of them on this host,
+//! with one stream through both, compared with a perfect copy.
 
 use super::relay;
 use super::twin::Twin;
@@ -23,7 +23,7 @@ const TWINS: [(&str, &str, usize); 4] = [
     ("QUIC, 1 lane", "lanes = 1\ntransport = \"quic\"", 1),
 ];
 
-/// Gbit/s that one core is to carry.
+/// Gbit/s that one core must carry.
 const BARS: [(&str, f64); 3] = [
     ("plain, 1 lane", 10.0),
     ("plain, 4 lanes", 10.0),
@@ -33,14 +33,14 @@ const BARS: [(&str, f64); 3] = [
 /// No gateway, no relay.
 const NOTHING_BETWEEN: &str = "nothing between";
 
-/// The row that has a bar, and how many microseconds it may add to the way of one byte.
+/// The row that has a bar, and how many microseconds it may add to the one-way time of one byte.
 const LATENCY_BAR: (&str, f64) = ("plain, 1 lane", 40.0);
 
-/// Bytes of the bulk transfer. It takes a few seconds at 10 Gbit/s: many ticks of the CPU clock, which counts
-/// hundredths.
+/// Bytes of the bulk transfer. It takes a few seconds at 10 Gbit/s, which are many ticks of the CPU clock,
+/// because that counts hundredths of a second.
 const BULK_BYTES: u64 = 4_000_000_000;
 
-/// Bytes that are carried before the clock counts: windows and buffers grow meanwhile.
+/// Bytes that are carried before the clock counts, so that windows and buffers have grown.
 const WARM_UP_BYTES: u64 = 400_000_000;
 
 /// A program's usual large write.
@@ -50,7 +50,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 struct Carried {
     gbit_per_second: f64,
-    /// Processor time of what lies between the two ends.
+    /// Processor time of everything between the two ends.
     cpu_seconds: f64,
     bytes: u64,
     one_way_us: f64,
@@ -139,7 +139,7 @@ fn claims(found: &[(String, Vec<Carried>)]) -> Vec<Claim> {
     found.iter().filter_map(claim).chain(added(found)).collect()
 }
 
-/// Computes what both gateways add to the way of one byte.
+/// Computes what both gateways add to the one-way time of one byte.
 fn added(found: &[(String, Vec<Carried>)]) -> Option<Claim> {
     let one_way = |name: &str| {
         let (_, carried) = found.iter().find(|(what, _)| what == name)?;
@@ -205,7 +205,7 @@ fn through(twin: &Twin, bytes: u64, rounds: usize) -> Result<Carried, ProgramErr
 }
 
 fn copied(relays: usize, bytes: u64, rounds: usize) -> Result<Carried, Error> {
-    // One chain each way for the ping-pong, first, with nothing else going on.
+    // The ping-pong comes first, while nothing else is running, over one chain in each direction.
     let (there, arrived, going) = relay::chain(relays)?;
     let (back, returned, coming) = relay::chain(relays)?;
     let one_way_us = pingpong_us((&there, &arrived), (&back, &returned), rounds)?;
@@ -250,7 +250,7 @@ fn bulk(mut from: &TcpStream, mut to: &TcpStream, bytes: u64) -> Result<f64, Err
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Median of half the round trip of one byte: into and out of the first pair, back through the second.
+/// The median of half the round trip of one byte: through the first pair, and back through the second.
 fn pingpong_us(
     (mut out, mut arrives): (&TcpStream, &TcpStream),
     (mut back, mut returns): (&TcpStream, &TcpStream),

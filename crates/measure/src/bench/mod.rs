@@ -1,4 +1,4 @@
-//! `make bench`: direct and Causeway in turn (A B A B) in labs whose sites do have a route, so that both are
+//! `make bench`: direct and Causeway in turn (A B A B), in labs whose sites have a route, so that both are
 //! possible; results/DATE-NAME/ gets every row, the commands, versions and host, tables and an HTML page.
 //!
 //! Each section is a module with one function that measures and returns a [`Part`]; docs/benchmarks.md
@@ -121,23 +121,23 @@ impl Section {
 /// Why there are no results.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// A program of the bench.
+    /// A program of the bench failed.
     #[error("{0}")]
     Program(#[from] ProgramError),
-    /// The rows of the ping-pong.
+    /// The rows of the ping-pong are wrong.
     #[error("{0}")]
     PingPong(#[from] NotPingPong),
-    /// The rows of `causeway bench`.
+    /// The rows of `causeway bench` are wrong.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// Another program left something else than expected.
+    /// Another program left something different from what was expected.
     #[error("{program} left {text:?}, expected {expected}")]
     Output {
         /// The program.
         program: &'static str,
-        /// The beginning of what it left.
+        /// The beginning of the file's text.
         text: String,
-        /// What it should have left.
+        /// What the file should have contained.
         expected: &'static str,
     },
     /// Sections that broke off; the others have been written.
@@ -159,7 +159,7 @@ impl BenchError {
 #[derive(Debug)]
 pub struct Mpi {
     name: &'static str,
-    /// A command, or a path in the repository, which begins with a slash.
+    /// A command; or a path in the repository, which begins with a slash.
     launcher: &'static str,
     /// Directory of its programs in target/mpi.
     programs: &'static str,
@@ -192,7 +192,7 @@ const MPIS: [Mpi; 2] = [
     },
 ];
 
-/// Its collectives alone are measured.
+/// Only its collectives are measured.
 const INTEL: Mpi = Mpi {
     name: "Intel MPI 2021.18",
     launcher: "/.cache/mpi/intel/bin/mpirun",
@@ -202,9 +202,9 @@ const INTEL: Mpi = Mpi {
 /// How a program is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// The same launch, no Causeway on the path of its data.
+    /// The same launch, without Causeway on the path of its data.
     Direct,
-    /// The way through shim and gateways.
+    /// The path through shim and gateways.
     Causeway,
 }
 
@@ -220,7 +220,7 @@ impl Way {
         }
     }
 
-    /// The option for `causeway run`, with a blank behind it.
+    /// The option for `causeway run`, followed by a blank.
     fn option(self) -> &'static str {
         match self {
             Way::Direct => "--direct ",
@@ -232,14 +232,14 @@ impl Way {
 /// Two sites with a route between them, so that both ways are possible.
 const ROUTED: [&str; 3] = ["--routed", "true", "rennes-nancy"];
 
-/// The node jobs are started on, and its counterpart.
+/// The node on which jobs are started, and its counterpart.
 const HEAD: &str = "rennes-head";
 const FAR_HEAD: &str = "nancy-head";
 
-/// A file beside a run's outputs.
+/// A file beside the outputs of a run, written if it ended well.
 const ENDED: &str = "ended";
 
-/// The longest run, sixty pauses of 5 s, takes as many seconds; what takes twice as long hangs.
+/// The longest run, with sixty pauses of 5 s, takes 300 s; one that takes twice as long hangs.
 const DEADLINE: Duration = Duration::from_secs(640);
 
 /// What sections need to know.
@@ -264,7 +264,7 @@ impl Bench {
         Lab::start(shape, &self.scratch(&format!("lab-{section}"))?)
     }
 
-    /// Whether a run whose outputs are in this directory ended well, and counts again.
+    /// Whether a run with outputs in this directory has ended well, so that it counts again.
     fn has(&self, directory: &Path) -> bool {
         self.resume && directory.join(ENDED).exists()
     }
@@ -283,7 +283,7 @@ impl Bench {
 /// Runs the bench.
 ///
 /// # Errors
-/// Results cannot be written, or a section broke off; the others are measured all the same.
+/// Results cannot be written, or a section broke off; the others are measured nevertheless.
 pub fn main(args: &Args) -> Result<(), BenchError> {
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -316,7 +316,8 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
     }
 }
 
-/// Results are written after each section: what breaks off later takes nothing of them away.
+/// Runs a section. Results are written after each one, so that a section that breaks off later does not lose
+/// them.
 fn run(bench: &Bench, section: Section, report: &mut Report) -> Result<(), BenchError> {
     let name = section.name();
     println!("bench: {name}");

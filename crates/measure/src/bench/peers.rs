@@ -1,5 +1,5 @@
-//! Section `peers`: the same messages of an MPI directly, through what people make by hand (WireGuard in user
-//! space, a tunnel of ssh over BBR), and through Causeway.
+//! Section `peers`: the same messages of an MPI directly, through tunnels that people make by hand (WireGuard
+//! in user space, an ssh tunnel over BBR), and through Causeway.
 
 use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, ROUTED};
 use crate::checkout::repository;
@@ -12,10 +12,10 @@ use causeway_host::quoted;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How packets get to the other site; the last one is Causeway, on whose path the others leave no trace.
+/// How packets get to the other site. Causeway comes last, so that the others leave no trace on its path.
 const WAYS: [&str; 4] = ["direct", "wireguard", "ssh", "causeway"];
 
-/// Times of one MPI, size and way, in microseconds: a median of each run.
+/// Times of one MPI, size and way, in microseconds: a median for each run.
 type Found = BTreeMap<(String, u64, &'static str), Vec<f64>>;
 
 /// See the module.

@@ -1,4 +1,4 @@
-//! Ping-pongs under one condition, several ways beside each other.
+//! Ping-pongs under one condition, with several ways side by side.
 
 use super::BenchError;
 use crate::pingpong::{self, NotPingPong, Times};
@@ -11,7 +11,7 @@ use causeway_report::plot::{Plot, Series};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Direct alone is allowed to differ; the last way is the one that bars are about.
+/// Only the direct way may differ; bars are about the last way.
 pub const DIRECT: &str = "direct";
 
 /// Head of the CSV file that [`Pings::show`] fills.
@@ -27,7 +27,8 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// Makes an empty set of times. Neither text has commas. The other ways are compared with the first one.
+    /// Makes an empty set of times. Neither text contains commas. The other ways are compared with the first
+    /// one.
     pub fn new(mpi: &str, condition: &str, ways: &[&str]) -> Pings {
         Pings {
             mpi: mpi.to_owned(),
@@ -77,7 +78,7 @@ impl Pings {
         sizes
     }
 
-    /// Sizes down, ways beside each other.
+    /// A table with a row for each size, and the ways side by side.
     pub fn table(&self) -> Table {
         let mut table = Table::new(&["size", "limit (ms)"]);
         for (way, _) in &self.ways {
@@ -118,7 +119,7 @@ impl Pings {
         table
     }
 
-    /// Time and throughput over size, with the limit.
+    /// Plots of time and throughput over size, with the limit.
     pub fn plots(&self) -> [Plot; 2] {
         [
             self.plot("One-way time, median", "one-way time (ms)", true, |_, us| {

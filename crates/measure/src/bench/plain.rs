@@ -12,11 +12,11 @@ use causeway_host::quoted;
 /// The way through a relay at each head node.
 const RELAYS: &str = "relays";
 
-/// Bytes, and round trips of a run.
+/// Sizes in bytes, and round trips of a run.
 const SIZES: [(u64, u32); 4] = [(1, 500), (64 << 10, 100), (256 << 10, 100), (1 << 20, 100)];
 
-/// A direct connection that pauses for longer than its retransmission timeout begins anew with a small
-/// window: a pause below it shows what waking costs, and no more.
+/// A direct connection that pauses for longer than its retransmission timeout restarts with a small window; a
+/// pause that is shorter than that shows only what waking costs.
 const PAUSE_MS: u64 = 100;
 
 /// Round trips of a run with pauses.

@@ -1,5 +1,5 @@
-//! Sections that are measurements of `causeway bench`: its words, and what people read about them. The bars
-//! stand in results/bars.toml.
+//! Sections that are measurements of `causeway bench`: its words, and the text about them for readers. The
+//! bars are in results/bars.toml.
 
 use super::{Bench, BenchError, MPIS};
 use crate::results::Part;
@@ -22,7 +22,7 @@ pub struct Plan {
     text: &'static str,
     labs: &'static [Variant],
     words: &'static [&'static str],
-    /// Words for a trial, after which the figures mean nothing.
+    /// Options for a trial, whose figures mean nothing.
     quick: &'static [&'static str],
     full: &'static [&'static str],
     /// The command that is timed, after `--`.
@@ -39,7 +39,7 @@ const NONE: Plan = Plan {
     command: &[],
 };
 
-/// Sizes after a pause: each costs its pauses.
+/// Sizes that are measured after a pause. They are few, because each costs its pauses.
 const AFTER_PAUSES: &str = "1,16k,64k,256k,1M,4M";
 const ONE_RUN: [&str; 4] = ["--least", "1", "--most", "1"];
 
@@ -156,7 +156,7 @@ impl Plan {
     /// Runs `causeway bench`, and reads its rows.
     ///
     /// # Errors
-    /// It does not end well.
+    /// The command does not succeed.
     pub fn measure(&self, name: &str, bench: &Bench) -> Result<Part, BenchError> {
         let out = bench.out.join("raw").join(name);
         if !bench.resume && out.exists() {

@@ -1,4 +1,4 @@
-//! Section `ranks`: how long jobs of more and more ranks take to begin and to end, directly and through
+//! Section `ranks`: how long jobs with more and more ranks take to begin and to end, directly and through
 //! Causeway in turn.
 
 use super::pings::read;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Ranks of all sites together.
 const RANKS: [u32; 6] = [4, 16, 32, 64, 128, 256];
 
-/// With more, one run takes minutes on two cores.
+/// With more ranks, one run takes minutes on two cores.
 const MANY: u32 = 64;
 
 /// A kind of job that is started.
@@ -24,7 +24,7 @@ const MANY: u32 = 64;
 enum Start {
     OpenMpi,
     Mpich,
-    /// Each site its own Open MPI, by `--at`; directly, one Open MPI over both sites.
+    /// Each site has its own Open MPI, by `--at`; directly, there is one Open MPI over both sites.
     World,
 }
 
@@ -39,8 +39,8 @@ impl Start {
         }
     }
 
-    /// Ranks of MPICH wait busily, and cannot be told to yield: with more than these, two cores are all that
-    /// is measured.
+    /// Ranks of MPICH wait busily, and cannot be told to yield: with more than these, only the two cores are
+    /// measured.
     fn most(self) -> u32 {
         match self {
             Start::OpenMpi => 256,
@@ -49,7 +49,7 @@ impl Start {
         }
     }
 
-    /// The command that starts so many ranks.
+    /// The command that starts this many ranks.
     fn command(self, way: Way, ranks: u32) -> String {
         let half = ranks / 2;
         let yields = "--oversubscribe --mca mpi_yield_when_idle 1";
@@ -63,7 +63,7 @@ impl Start {
             let each = half / 2;
             let hosts = format!("--host {site}-1:{each},{site}-2:{each}");
             let (launcher, program) = (MPIS[0].launcher(), program(0));
-            // What the shell at another site does not have, which is root's in the lab.
+            // Variables that the shell at another site, which is root's in the lab, does not have.
             let root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
             let command = format!("{root} {launcher} {hosts} -n {half} {yields} {program}");
             format!("--at {site} {}", quoted(&command))
@@ -76,19 +76,19 @@ impl Start {
     }
 }
 
-/// A job may take so many times as long as the direct one, and so many seconds more.
+/// A job may take this many times as long as the direct one, plus this many seconds.
 const TIMES: f64 = 1.2;
 const MORE_SECONDS: f64 = 1.0;
 
-/// What one job took.
+/// Measurements of one job.
 #[derive(Debug, Clone, Copy)]
 struct Begun {
     init: f64,
     all_to_all: f64,
     finalize: f64,
-    /// From the command to its end.
+    /// Seconds from the start of the command to its end.
     whole: f64,
-    /// Streams that it has opened, and the processor time of both gateways.
+    /// Streams that it opened, and the processor time of both gateways.
     streams: u64,
     gateways: f64,
     /// The memory of the larger gateway after the job, in kB.
@@ -126,7 +126,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                     way.name()
                 );
                 let one = match job(bench, &lab, &mut part, (start, way), (ranks, run)) {
-                    // What has been measured counts all the same.
+                    // What was measured before counts nevertheless.
                     Err(error) if ranks > MANY => {
                         let (name, way) = (start.name(), way.name());
                         eprintln!("bench:   {error}");
@@ -254,7 +254,7 @@ fn table(found: &Found) -> Table {
     table
 }
 
-/// The number of ranks at which Causeway is worst beside what it may take.
+/// The number of ranks at which Causeway is worst compared with what it may take.
 fn claim(found: &Found, start: Start) -> Option<Claim> {
     let whole = |start, ranks, way| median(found.get(&(start, ranks, way))?, |one| one.whole);
     let beside = RANKS.into_iter().filter_map(|ranks| {

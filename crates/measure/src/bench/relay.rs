@@ -1,5 +1,5 @@
-//! A perfect copy, which shows what this host can reach: relays that read from one loopback socket and write
-//! to the next, and nothing else. Two of them in a row do what two gateways cannot avoid.
+//! A perfect copy, which shows what this host can reach: relays that only read from one loopback socket and
+//! write to the next. Two of them in a row do what two gateways cannot avoid.
 
 use nix::time::{ClockId, clock_gettime};
 use std::io::{Error, Read, Write};
@@ -7,16 +7,16 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Larger ones do not copy faster here; smaller ones call the kernel more often.
+/// Size of a read. Larger ones do not copy faster here; smaller ones call the kernel more often.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Relays in a row, one thread each and one direction.
+/// Relays in a row, with one thread for each and one direction.
 pub struct Relays(Vec<JoinHandle<Result<Duration, Error>>>);
 
 /// A chain of `relays` relays: its entry, its exit, and the relays.
 ///
 /// # Errors
-/// No sockets.
+/// There are no sockets.
 pub fn chain(relays: usize) -> Result<(TcpStream, TcpStream, Relays), Error> {
     let (entry, mut end) = pair()?;
     let mut threads = Vec::new();
@@ -29,7 +29,7 @@ pub fn chain(relays: usize) -> Result<(TcpStream, TcpStream, Relays), Error> {
 }
 
 impl Relays {
-    /// CPU seconds that all of them spent, once the entry is closed and everything has come out.
+    /// CPU seconds that all of them have used, once the entry is closed and everything has come out.
     ///
     /// # Errors
     /// A relay failed.
@@ -43,7 +43,7 @@ impl Relays {
     }
 }
 
-/// CPU that this thread has spent, at the end of what `from` brings.
+/// CPU time that this thread has used, at the end of what `from` delivers.
 pub fn copy(mut from: &TcpStream, mut to: &TcpStream) -> Result<Duration, Error> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

@@ -1,4 +1,4 @@
-//! Files of labs that differ from the usual two sites in some of their lines.
+//! Files of labs that differ in some lines from the usual two sites.
 
 use super::BenchError;
 use causeway_bench::program::io;

@@ -18,23 +18,23 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long all flow side by side, after a time in which the foreign flows fill their windows.
+/// How long all flows send side by side, after a time in which the foreign flows fill their windows.
 const BESIDE: u64 = 10;
 const LEAD: u64 = 2;
 
-/// Around that: mpirun's start, and the start of the foreign flows.
+/// Time around that: for mpirun's start, and for the start of the foreign flows.
 const MARGIN: u64 = 10;
 
 const RESERVED_MBIT: f64 = 400.0;
 
-/// The link's queue, as a scenario has it: a sixth of what is under way in a round trip, and nearly three
-/// times as much.
+/// The link's queue, in the form of a scenario: a sixth of what is in flight in a round trip, and nearly
+/// three times as much.
 const QUEUES: [&str; 2] = ["256kB", "4MB"];
 
 /// The queue of the usual two sites.
 const USUAL_QUEUE: &str = "2MB";
 
-/// Who else is on the link.
+/// The other flows on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Foreign {
     congestion: &'static str,
@@ -46,7 +46,7 @@ const ONE_CUBIC: Foreign = Foreign {
     flows: 1,
 };
 
-/// What one run gave, in Mbit/s: the job's rate, and that of each foreign flow.
+/// What one run measured, in Mbit/s: the job's rate, and that of each foreign flow.
 #[derive(Debug, Clone, PartialEq)]
 struct Rates {
     job: f64,
@@ -58,7 +58,7 @@ impl Rates {
         self.foreign.iter().sum()
     }
 
-    /// What each would have of all that was carried.
+    /// What each flow would have if everything that was carried were shared equally.
     fn fair(&self) -> f64 {
         (self.job + self.all_foreign()) / (self.foreign.len() + 1) as f64
     }
@@ -119,7 +119,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// A lab whose gateways have a rate reserved for each other. Fails where gateways do not know the key.
+/// A lab whose gateways have a rate reserved for each other. It fails if gateways do not know the key.
 fn reserved_lab(bench: &Bench) -> Result<Lab, ProgramError> {
     let line = format!("rate = \"{RESERVED_MBIT}Mbit/s\"");
     let shape: Vec<&str> = ["--grid", line.as_str()].into_iter().chain(ROUTED).collect();
@@ -219,10 +219,10 @@ fn side_by_side(
     Ok(Rates { job, foreign })
 }
 
-/// Waits until a file says what is waited for; what uses it tells what is wrong if it never does.
+/// Waits until a file contains what is awaited; if it never does, whatever uses it reports what is wrong.
 ///
 /// # Errors
-/// None.
+/// There are none.
 pub fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchError> {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
@@ -234,13 +234,14 @@ pub fn wait(file: &Path, is_there: impl Fn(&str) -> bool) -> Result<(), BenchErr
     Ok(())
 }
 
-/// The time, as programs at the lab's nodes have it in their rows: by a clock that nobody sets meanwhile.
+/// The time that programs on the lab's nodes have in their rows: by a clock that nobody sets meanwhile.
 pub fn seconds_now() -> f64 {
     let since = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Rows: when, and how many bytes had come by then. `None` where they do not reach over the whole time.
+/// The rate from rows with a time and the bytes that had arrived by then. `None` if they do not cover the
+/// whole time.
 fn mbit_per_second_between(rows: &[Vec<f64>], from: f64, to: f64) -> Option<f64> {
     let bytes_at = |time: f64| {
         let pair = rows
@@ -252,7 +253,7 @@ fn mbit_per_second_between(rows: &[Vec<f64>], from: f64, to: f64) -> Option<f64>
     Some((bytes_at(to)? - bytes_at(from)?) * 8.0 / 1e6 / (to - from))
 }
 
-/// What came of each flow.
+/// How much of each flow arrived.
 fn received_mbit_per_second(json: &str) -> Option<Vec<f64>> {
     let value: Value = serde_json::from_str(json).ok()?;
     let streams = value["end"]["streams"].as_array()?;
@@ -368,7 +369,7 @@ mod tests {
     fn a_rate_is_taken_between_two_times_and_not_outside_the_rows() {
         let rows = [vec![10.0, 0.0], vec![11.0, 1e6], vec![13.0, 5e6]];
         let between = |from, to| mbit_per_second_between(&rows, from, to);
-        // 0.5 MB by 10.5, 3 MB by 12.
+        // 0.5 MB by 10.5 s, 3 MB by 12 s.
         assert!((between(10.5, 12.0).unwrap() - 2.5 * 8.0 / 1.5).abs() < 1e-9);
         assert_eq!((between(9.0, 12.0), between(11.0, 13.5)), (None, None));
     }

@@ -1,4 +1,4 @@
-//! Section `streams`: ten thousand streams at once, what each costs in memory, and how fast they open.
+//! Section `streams`: ten thousand streams at once, how much memory each takes, and how fast they open.
 
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, ROUTED, Way};
 use crate::checkout::test_program;
@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Connections that are opened: as many as two hundred ranks open, half of them at each site, that all talk
-/// to all.
+/// Connections that are opened: as many as two hundred ranks open, half of them at each site, if all talk to
+/// all.
 const STREAMS: u64 = 10_000;
 
 /// A node's ports stay bound to the address they last spoke to for this long (TIME_WAIT). All streams of a
-/// node go to its gateway's one address, so a second ten thousand within it search for free ports: 300
-/// streams a second.
+/// node go to its gateway's one address, so another ten thousand within this time have to search for free
+/// ports, which allows only 300 streams a second.
 const PORTS_REST: Duration = Duration::from_secs(61);
 
 /// How long streams are idle before the gateways are asked for their memory.
@@ -58,7 +58,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         }
     }
     show_rates(&mut part, &rates);
-    // The first run: later ones find memory that an earlier one has left free.
+    // The first run is taken, because later ones find memory that an earlier one has left free.
     for (node, [before, open, after]) in memory.into_iter().flatten() {
         let (table, kilobytes) = resident(&before, &open, &after);
         part.tables
@@ -75,7 +75,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// Streams opened per second, each way.
+/// Streams opened per second, for each way.
 fn show_rates(part: &mut Part, rates: &[(Way, f64)]) {
     let found = |of| {
         let rates = rates.iter().filter(|(way, _)| *way == of);
@@ -103,7 +103,7 @@ fn show_rates(part: &mut Part, rates: &[(Way, f64)]) {
     part.tables.push(("Opening".into(), opened));
 }
 
-/// What a gateway said before, while and after the streams were open.
+/// What a gateway reported before, during and after the time when the streams were open.
 type Seen = Vec<(&'static str, [Value; 3])>;
 
 fn open(
@@ -154,7 +154,7 @@ fn seconds(said: &str) -> Option<f64> {
     (seconds > 0.0).then_some(seconds)
 }
 
-/// The table, and all of the memory while the streams were open, per stream in kB.
+/// The table; and, while the streams were open, all of the memory for each stream, in kB.
 fn resident(before: &Value, open: &Value, after: &Value) -> (Table, Option<f64>) {
     let mut table = Table::new(&[
         "when",

@@ -1,5 +1,5 @@
-//! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what
-//! a shim does, done here, so that nothing but the gateways lies between the two ends.
+//! Two gateways of this host on loopback addresses, each in a separate process, and streams through both.
+//! What a shim does is done here, so that only the gateways are between the two ends.
 
 use causeway_bench::lab::causeway;
 use causeway_bench::program::{Program, ProgramError, Running, io};
@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Nothing on loopback takes this long but a hang.
+/// Nothing on loopback takes this long unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The gateways live as long as this value.
@@ -25,7 +25,7 @@ const LIFE: Duration = Duration::from_secs(3600);
 pub struct Twin {
     /// Second byte of its addresses.
     net: u8,
-    /// Nobody reads it: dropping them ends the gateways, and then removes their directory.
+    /// Never read: dropping them ends the gateways, and then removes their directory.
     _gateways: Vec<Running>,
     home: Home,
     /// The job lasts as long as this connection.
@@ -33,7 +33,7 @@ pub struct Twin {
     token: Token,
 }
 
-/// Configurations, the key and the control sockets; gone with this value.
+/// Configurations, the key and the control sockets; they are removed when this value is dropped.
 struct Home(PathBuf);
 
 impl Drop for Home {
@@ -68,7 +68,7 @@ impl Twin {
     /// A stream through both gateways: the connecting end, the accepting end.
     ///
     /// # Errors
-    /// A gateway refuses it.
+    /// A gateway refuses the stream.
     pub fn stream(&self) -> Result<(TcpStream, TcpStream), ProgramError> {
         self.connect().map_err(io("open a stream through two gateways"))
     }
@@ -95,7 +95,7 @@ impl Twin {
         if Verdict::decode(verdict) != Some(Verdict::Connected) {
             return Err(Error::other(format!("the gateway answered {verdict:?}")));
         }
-        // The verdict says that it is there: accept does not wait.
+        // The verdict says that the connection exists, so accept does not wait.
         let (mut far, _) = listener.accept()?;
         far.set_nodelay(true)?;
         far.set_read_timeout(Some(DEADLINE))?;
@@ -121,8 +121,8 @@ impl Twin {
 
 impl Home {
     fn create(net: u8) -> Result<Home, ProgramError> {
-        // Short: the name of a Unix socket has room for a hundred bytes. Private: the key and the sockets lie
-        // in it.
+        // Short, because the name of a Unix socket has room for only a hundred bytes. Private, because the
+        // key and the sockets are in it.
         let path = std::env::temp_dir().join(format!("causeway-twin-{}-{net}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.map_err(io(format!("create {}", path.display())))?;
@@ -241,7 +241,7 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
     file.write_all(text.as_bytes())
 }
 
-/// Takes a preface off, and answers it as a process of this job.
+/// Reads a preface, and answers it as a process of this job.
 fn answer_preface(stream: &mut TcpStream, token: &Token) -> Result<(), Error> {
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes)?;

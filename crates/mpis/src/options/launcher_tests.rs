@@ -1,5 +1,5 @@
-//! The tables against the launchers themselves: each option of a launcher's own help is given to it before
-//! programs called 1, 2 and 3, and the one that runs shows how many values the option took.
+//! Compares the tables with the launchers themselves: each option in a launcher's own help is given to it
+//! before programs called 1, 2 and 3, and the one that runs shows how many values the option took.
 
 use super::{FLAGS_OPEN_MPI_5, Mpi, PAIRED_OPEN_MPI, VALUED, VALUED_OPEN_MPI_5, read};
 use std::collections::BTreeSet;
@@ -67,9 +67,9 @@ const VALUES: &[(&str, &str)] = &[
     ("x", "A=1"),
 ];
 
-/// Options with which a launcher starts no program, or not on this host alone: those that only print, those
-/// that need something that is not here (a debugger, a terminal, a running server, several hosts), and names
-/// that the help shows and the launcher does not know.
+/// Options with which a launcher starts no program, or not only on this host: those that only print, those
+/// that need something that does not exist here (a debugger, a terminal, a running server, several hosts),
+/// and names that the help shows but the launcher does not know.
 #[rustfmt::skip]
 const START_NOTHING: &[&str] = &[
     "amca", "app", "append-env", "aps", "cf", "check_mpi", "configfile", "continuous", "debug",
@@ -82,14 +82,14 @@ const START_NOTHING: &[&str] = &[
     "uri", "V", "v", "verbose", "version", "xml-file", "xterm",
 ];
 
-/// What launchers say of an option that they do not have.
+/// What launchers print about an option that they do not have.
 const UNKNOWN: &[&str] = &["unrecognized argument", "unrecognized option", "unknown option"];
 
 /// What a launcher was found to do.
 enum Seen {
-    /// It ran the program after this many values.
+    /// The launcher ran a program, after this many values.
     Ran(usize),
-    /// It ran none, and said this.
+    /// The launcher ran no program, and printed this.
     Nothing(String),
 }
 
@@ -115,14 +115,14 @@ impl Probe {
             let _ = std::fs::remove_dir_all(&path);
             let mark = self.mark(name);
             let _ = std::fs::remove_file(&mark);
-            // Not by what it says: an option may send that elsewhere.
+            // The program is not recognised by its output, because an option may send that elsewhere.
             std::fs::write(&path, format!("#!/bin/sh\n: >{}\n", mark.display())).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         std::fs::write(directory.join("HOSTS"), "localhost\n").unwrap();
     }
 
-    /// The file that a program leaves when it has run.
+    /// The file that a program makes when it runs.
     fn mark(&self, name: &str) -> PathBuf {
         self.directory.path().join(format!("ran-{name}"))
     }
@@ -141,7 +141,7 @@ impl Probe {
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT"), "1");
             command.env(format!("{family}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
         }
-        // A file: a daemon that outlives its launcher would keep a pipe open.
+        // The output is a file, because a daemon that outlives its launcher would keep a pipe open.
         let said = tempfile::NamedTempFile::new().unwrap();
         command.env("PATH", path).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(appending(said.path()));
@@ -169,7 +169,7 @@ fn appending(path: &Path) -> std::fs::File {
     std::fs::OpenOptions::new().append(true).open(path).unwrap()
 }
 
-/// Words of a launcher's help that begin its options.
+/// The words in a launcher's help that begin its options.
 fn options_in(help: &str) -> BTreeSet<String> {
     let lines = help
         .lines()
@@ -183,7 +183,7 @@ fn options_in(help: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Compares; returns what is wrong.
+/// Compares the two; returns what is wrong.
 fn compared(mpi: Mpi, launcher: &Path, options: &BTreeSet<String>) -> Vec<String> {
     let probe = Probe::of(launcher);
     let mut wrong = Vec::new();
@@ -231,7 +231,7 @@ fn agrees(mpi: Mpi, launcher: &str, help: &[&str]) {
     };
     let mut options = options_in(&Probe::of(&launcher).run(help));
     if mpi == Mpi::OpenMpi5 {
-        // Its help names none.
+        // The help does not name any.
         let tables = [VALUED, VALUED_OPEN_MPI_5, PAIRED_OPEN_MPI, FLAGS_OPEN_MPI_5];
         options = tables.concat().iter().map(|name| dashed(name)).collect();
     }

@@ -1,4 +1,4 @@
-//! Random instances, by a seed. They are the ones that docs/decisions/0021-placement.md tells about.
+//! Random instances, by a seed. docs/decisions/0021-placement.md is about these.
 
 use causeway_placement::{Alternative, Between, Class, Group, Job, Link, Network, Resources, Site, Traffic};
 use fastrand::Rng;
@@ -16,7 +16,7 @@ fn words(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Clusters of two classes on the average, with links as between cities of a country.
+/// Clusters with two classes on average, and links like those between cities of a country.
 fn resources(size: Size, random: &mut Rng) -> Resources {
     let sites = (0..size.sites).map(|site| {
         let classes = 1 + random.usize(0..3);
@@ -57,7 +57,7 @@ fn resources(size: Size, random: &mut Rng) -> Resources {
     Resources { sites, links }
 }
 
-/// Groups that take 10 to 60 % of all slots together.
+/// Groups that together take 10 to 60 % of all slots.
 fn job(size: Size, resources: &Resources, random: &mut Rng) -> Job {
     let classes = resources.sites.iter().flat_map(|site| &site.classes);
     let slots: u64 = classes

@@ -1,8 +1,9 @@
-//! QCG's XML: Fig. 3 of coti-2011 with what it leaves out, what is not understood, and what cannot be said.
+//! QCG's XML: Fig. 3 of coti-2011 with what it leaves out, what is not understood, and what cannot be
+//! expressed.
 
 use super::*;
 
-/// The elements of the figure, with a second group and with what it only hints at.
+/// The elements of the figure, with a second group and with what it only suggests.
 const FIGURE: &str = r#"<grmsJob appId="ray2mesh">
   <resourceTemplates>
     <!-- networks -->
@@ -115,7 +116,7 @@ fn what_is_not_understood_is_told_with_its_line_and_nothing_is_dropped_in_silenc
     assert_eq!(warnings(&text), told);
 }
 
-/// What in the figure is replaced, by what, and the mistakes.
+/// Parts of the figure, what replaces each, and the resulting mistakes.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "templateId=\"net-high\">",

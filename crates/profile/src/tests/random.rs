@@ -31,7 +31,7 @@ fn words(random: &mut Rng) -> Vec<String> {
     ["./program"].into_iter().chain(tail).map(str::to_owned).collect()
 }
 
-/// What XML can say, too.
+/// A profile that XML can express, too.
 fn plain(random: &mut Rng) -> Profile {
     let networks: Vec<Network> = (0..random.usize(1..5))
         .map(|number| Network {
@@ -54,7 +54,7 @@ fn plain(random: &mut Rng) -> Profile {
             ..Needs::default()
         },
         within: maybe(random, network),
-        // Earlier ones only: a pair that is named twice must need the same.
+        // Only earlier groups are drawn: a pair that is named twice must need the same.
         to: { names[..number].iter() }
             .filter_map(|other| maybe(random, |random| (other.clone(), network(random))))
             .collect(),
@@ -76,7 +76,7 @@ fn plain(random: &mut Rng) -> Profile {
     }
 }
 
-/// What XML cannot say is added.
+/// The same, with additions that XML cannot express.
 fn any(random: &mut Rng) -> Profile {
     let mut profile = plain(random);
     for network in &mut profile.networks {

@@ -1,10 +1,10 @@
-//! The nodes of allocations that users have made: they replace those that the sites list.
+//! The nodes of allocations that users have obtained: they replace those that the sites list.
 
 use causeway_batch::own_id;
 use causeway_control::{self as control, ControlError, Reply, Request, Sites};
 use std::collections::BTreeMap;
 
-/// The allocation that a job has at each site.
+/// A job's allocation at each site.
 pub type Allocations = BTreeMap<String, String>;
 
 /// Why an allocation cannot be used.
@@ -13,10 +13,10 @@ pub enum AllocError {
     /// `--alloc` is malformed.
     #[error("--alloc {0}: give a site and the id of its allocation: --alloc rennes:1234")]
     Form(String),
-    /// A site has two allocations.
+    /// A site was given two allocations.
     #[error("--alloc names {0} twice; a site has one allocation in a job")]
     Twice(String),
-    /// The site or its batch system does not give its nodes.
+    /// The site or its batch system does not tell which nodes it has.
     #[error("allocation {1} of {0}: {2}")]
     Refused(String, String, String),
     /// The gateway cannot be asked.
@@ -27,7 +27,7 @@ pub enum AllocError {
 /// Reads `--alloc`.
 ///
 /// # Errors
-/// One is malformed, or is the second one of a site.
+/// A value is malformed, or is a second one for a site.
 pub fn parse(words: &[String]) -> Result<Allocations, AllocError> {
     let mut found = Allocations::new();
     for word in words.iter().flat_map(|words| words.split(',')).map(str::trim) {
@@ -49,10 +49,10 @@ pub fn own(known: &Sites) -> Option<String> {
     own_id(variable, |name| std::env::var_os(name))
 }
 
-/// Replaces the nodes that the sites list by those of these allocations.
+/// Replaces the nodes that the sites list with those of these allocations.
 ///
 /// # Errors
-/// One cannot be used, or the gateway cannot be asked.
+/// An allocation cannot be used, or the gateway cannot be asked.
 pub fn apply(allocations: &Allocations, known: &mut Sites) -> Result<(), AllocError> {
     for (site, id) in allocations {
         let (site, id) = (site.clone(), id.clone());

@@ -1,5 +1,5 @@
-//! `causeway ask-batch`: asks the site's batch system which nodes an allocation has, and tells the gateway
-//! that started this.
+//! `causeway ask-batch`: asks the site's batch system which nodes an allocation has, and tells them to the
+//! gateway that started this process.
 
 use super::commands::Batch;
 use causeway_batch::is_id;
@@ -23,7 +23,7 @@ pub struct Args {
     id: String,
 }
 
-/// Asks the batch system, and tells the gateway.
+/// Asks the batch system, and passes the answer to the gateway.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
     if let Err(error) = causeway_remote::parent::end_with_parent() {

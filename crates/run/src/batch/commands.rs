@@ -19,10 +19,10 @@ use std::time::Duration;
 /// Most characters of a command's error message that are passed on.
 const COMPLAINT: usize = 300;
 
-/// What runs commands of more than one program.
+/// The program that runs commands with more than one program.
 const SHELL: &str = "/bin/sh";
 
-/// How the names of holders' allocations begin.
+/// The beginning of the names of holders' allocations.
 pub const NAME: &str = "causeway-";
 
 /// How long a command may take. Slurm's own give up after 10 s if its controller does not answer.
@@ -44,17 +44,17 @@ pub struct Batch {
 
 /// What a command has printed.
 pub struct Said {
-    /// Holds its standard output.
+    /// The command's standard output.
     pub output: String,
-    /// Holds its standard error.
+    /// The command's standard error.
     pub errors: String,
 }
 
 impl Batch {
-    /// Runs a command with this standard input.
+    /// Runs a command with this text as its standard input.
     ///
     /// # Errors
-    /// It cannot be run, fails or takes too long, with its last words.
+    /// The command cannot be run, fails or takes too long; the error ends with its last words.
     pub fn run(&self, words: &[String], input: &str) -> Result<Said, String> {
         let (program, arguments) = words.split_first().ok_or("no command")?;
         let mut command = Command::new(program);
@@ -93,7 +93,7 @@ impl Batch {
         judge(words, &output.map_err(failed)?)
     }
 
-    /// Lists, in order, the changes to this environment for the commands: their output must have the form
+    /// Lists the changes to this environment for the commands, in order: their output must have the format
     /// that is parsed here, whatever the user has set, and no command may run in the user's allocation.
     fn environment(
         &self,
@@ -119,10 +119,10 @@ impl Batch {
         changes
     }
 
-    /// What each of these commands has printed.
+    /// Runs these commands; returns what each has printed.
     ///
     /// # Errors
-    /// Those of [`Batch::run`], of the first one that has any.
+    /// Those of [`Batch::run`], for the first command that has any.
     pub fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<String>, String> {
         let said = commands.iter().map(|words| Ok(self.run(words, "")?.output));
         said.collect()
@@ -131,7 +131,7 @@ impl Batch {
     /// What the batch system has, and how much of it is free.
     ///
     /// # Errors
-    /// Its commands fail, or their answers are not understood; in one sentence.
+    /// Its commands fail, or their answers are not understood; the error is one sentence.
     pub fn offer(&self) -> Result<Offer, String> {
         let answers = self.run_all(&self.system.offer_words())?;
         let mut offer = { self.system.offer(&answers) }.map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ impl Batch {
         Ok(offer)
     }
 
-    /// What the batch system lets this user's accounts have.
+    /// What the batch system allows this user's accounts.
     fn limits(&self) -> Result<Vec<Limit>, String> {
         let Some(words) = self.system.set_up_words() else {
             return Ok(Vec::new());
@@ -161,7 +161,7 @@ impl Batch {
     /// The nodes of a running allocation that a holder or a user has obtained.
     ///
     /// # Errors
-    /// It is not running, or its nodes are not the site's.
+    /// The allocation is not running, or its nodes do not belong to the site.
     pub fn nodes(&self, id: &str, is_holders: bool) -> Result<Vec<NodeInfo>, String> {
         let listed = self.run(&self.system.list_words(), "")?.output;
         let mut all = self.system.listed(&listed).into_iter();
@@ -178,7 +178,7 @@ impl Batch {
         nodes.into_iter().map(|node| self.info(id, node)).collect()
     }
 
-    /// A node by its address in the site.
+    /// Describes a node by its address in the site.
     fn info(&self, id: &str, node: Node) -> Result<NodeInfo, String> {
         let resolved: Vec<IpAddr> = match node.address.parse() {
             Ok(address) => vec![address],
@@ -202,7 +202,7 @@ impl Batch {
     }
 }
 
-/// Whether a variable chooses the language of messages and the form of numbers.
+/// Whether a variable chooses the language of messages or the format of numbers.
 fn is_of_a_language(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with("LC_") || name == "LANG" || name == "LANGUAGE"
@@ -211,7 +211,7 @@ fn is_of_a_language(name: &OsStr) -> bool {
 /// What a command has printed.
 ///
 /// # Errors
-/// It has failed: its last words, after the program's name.
+/// The command has failed; the error is its last words, after the program's name.
 pub fn judge(words: &[String], output: &Output) -> Result<Said, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let said = Said {
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// The environment of commands of a batch system, in one of these variables.
+    /// The environment of a batch system's commands, if this process had one of these variables.
     fn asked_in(system: System, conf: Option<&str>, own: &[(&str, &str)]) -> HashMap<String, String> {
         let batch = Batch {
             system,

@@ -4,22 +4,22 @@ use super::commands::Batch;
 use causeway_batch::word::{Request, UNAVAILABLE};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The script for which an estimate is requested; it never runs.
+/// The script of a request that only asks for an estimate; it never runs.
 const SCRIPT: &str = "#!/bin/sh\n";
 
 impl Batch {
-    /// Asks in how many seconds the batch system would begin this; `None` if it does not say. If nodes are
-    /// down or drained, the answer is [`UNAVAILABLE`].
+    /// Asks after how many seconds the batch system would begin this request; `None` if it does not say. If
+    /// nodes are down or drained, the answer is [`UNAVAILABLE`].
     ///
     /// # Errors
-    /// It refuses the request, in its own words.
+    /// The batch system refuses the request; the error is in its own words.
     pub fn estimate(&self, request: &Request, options: &[String]) -> Result<Option<u64>, String> {
         let Some(words) = self.system.estimate_words(request, options) else {
             return Ok(None);
         };
         match self.run(&words, SCRIPT) {
             Ok(said) => {
-                // Slurm says it on standard error.
+                // Slurm prints the estimate to standard error.
                 let at = self.system.estimate(&(said.output + &said.errors));
                 Ok(at.map(|at| at.saturating_sub(now())))
             }
@@ -28,7 +28,7 @@ impl Batch {
         }
     }
 
-    /// Whether nodes are down or drained, after a request was refused for lack of nodes.
+    /// Whether nodes are down or drained, after a request was refused because nodes were lacking.
     fn lacks_nodes_now(&self, why: &str) -> bool {
         let listed = self.system.unavailable_words(why);
         let listed = listed.and_then(|words| self.run(&words, "").ok());
@@ -36,7 +36,7 @@ impl Batch {
     }
 }
 
-/// This host's clock, in seconds since 1970.
+/// The time of this host's clock, in seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_secs()

@@ -6,7 +6,7 @@ use causeway_remote::frame::Frame;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-/// Why no more messages come.
+/// The reason if no more messages come.
 pub const GONE: &str = "its holder, its gateway or the tunnel to it is gone";
 
 /// A connection to the holder of a site.
@@ -28,7 +28,7 @@ pub fn start(token: &str, site: &str) -> Result<UnixStream, ControlError> {
     control::ask(&control::socket(), &request).map(|(_, stream)| stream)
 }
 
-/// Sends a message to a holder. If it is gone, its [`Line`] reports that.
+/// Sends a message to a holder. If the holder is gone, its [`Line`] reports that.
 pub fn send(mut stream: &UnixStream, word: &ToHolder) {
     if let Ok(bytes) = serde_json::to_vec(word) {
         let _ = Frame::Batch(bytes)
@@ -38,7 +38,7 @@ pub fn send(mut stream: &UnixStream, word: &ToHolder) {
 }
 
 impl Line {
-    /// Reads from this stream.
+    /// Reads messages from this stream.
     pub fn new(stream: UnixStream) -> Line {
         Line {
             stream,

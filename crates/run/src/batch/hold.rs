@@ -1,4 +1,4 @@
-//! `causeway hold`: the program that an allocation runs on its first node. It tells the holder that the
+//! `causeway hold`: the program that an allocation runs on its first node. It reports to the holder that the
 //! allocation has begun, and exits, which ends the allocation, when no holder is left.
 
 use causeway_host::say;
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The variable with the secret by which the holder knows this process: arguments can be read by others.
+/// The variable with the secret by which the holder recognizes this process: others could read arguments.
 pub const SECRET: &str = "CAUSEWAY_HOLD";
 
 /// How often the holder sends a byte.
@@ -16,7 +16,7 @@ pub const BEATS: Duration = Duration::from_secs(10);
 /// How long the holder may be silent.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// How long a connection may take, and how long until the next attempt.
+/// How long connecting may take, and how long to wait before the next attempt.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -51,8 +51,8 @@ pub fn main(args: &Args) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reads beats until they stop. They count only once the holder has proved that it is the allocation's:
-/// another program may have its port by now.
+/// Reads beats until they stop. They count only after the proof that comes from the allocation's holder:
+/// another program may have the holder's port by now.
 fn listen(stream: &mut TcpStream, (line, proof): (&str, &str), heard: &mut Instant) {
     let mut said = vec![0; proof.len()];
     let begun = stream

@@ -1,5 +1,5 @@
-//! `causeway holder`: gets an allocation of its site for a run, holds it, and has it given back when its
-//! input, the run's connection, ends. A gateway starts it; `causeway run` is at the other end.
+//! `causeway holder`: gets an allocation at its site for a run, holds it, and has it given back when the
+//! input, which is the run's connection, ends. A gateway starts it; `causeway run` is at the other end.
 
 use super::commands::{Batch, NAME};
 use super::estimate::now;
@@ -22,18 +22,18 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The pauses between polls. An allocation's first node reports its start; polls tell why it waits, and
-/// whether it is refused or lost. Sites ask users to poll rarely.
+/// The pauses between polls, the first and the longest. An allocation's first node reports its start; polls
+/// show why an allocation waits, and whether it is refused or lost. Sites ask users to poll rarely.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 const LOOK_SELDOM: Duration = Duration::from_secs(60);
 
 /// How long an allocation's first node may take to answer, and may be silent.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 
-/// Events that wait while a command runs. A sender of more waits, too.
+/// Most events that may wait while a command runs. Whoever sends another one waits, too.
 const MOST_EVENTS: usize = 8;
 
-/// Consecutive polls that do not list the allocation, after which it counts as lost.
+/// How many polls in a row must not list the allocation for it to count as lost.
 const MOST_ABSENT: u32 = 3;
 
 /// See the module.
@@ -69,18 +69,18 @@ pub struct Args {
 /// An event to handle.
 enum Event {
     Word(ToHolder),
-    /// The run, or the gateway, is gone.
+    /// The run, or the gateway, has gone.
     Ended,
-    /// The allocation's first node is there.
+    /// The allocation's first node has connected.
     Begun,
-    /// Its connection has ended.
+    /// The connection of the allocation's first node has ended.
     Silent,
 }
 
 /// Runs until its input ends.
 pub fn main(args: &Args) -> ExitCode {
     super::unblock_signals();
-    // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
+    // SAFETY: descriptors 0 and 1 are open (std sees to it), and only these two owners use them.
     let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
     let (sender, events) = sync_channel(MOST_EVENTS);
     match Holder::begin(args, input, output, &sender) {
@@ -99,9 +99,9 @@ pub fn main(args: &Args) -> ExitCode {
 /// What was requested from the batch system.
 struct Asked {
     name: String,
-    /// Closing it has the allocation given back.
+    /// The pipe whose closing has the allocation given back.
     release: PipeWriter,
-    /// What the batch system calls it, once it has answered.
+    /// The allocation's id, once the batch system has answered.
     id: Option<String>,
 }
 
@@ -113,25 +113,25 @@ struct Holder<'a> {
     request: Option<Request>,
     asked: Option<Asked>,
     is_held: bool,
-    /// What it is charged.
+    /// What the allocation was charged.
     taken: Option<Taken>,
-    /// Since when it is known to run, whether or not its nodes are known.
+    /// Since when the allocation is known to be running, whether or not its nodes are known.
     runs_since: Option<Instant>,
-    /// It was requested for a later start.
+    /// Whether the allocation was requested for a later start.
     is_delayed: bool,
-    /// When it must be begun, if it does not begin by itself.
+    /// When the allocation must be begun, if it does not begin by itself.
     begins_at: Option<Instant>,
-    /// Why its nodes are not known yet, although the first node has answered.
+    /// Why the allocation's nodes are not known yet, although the first node has answered.
     unknown: Option<String>,
-    /// Polls that did not list it.
+    /// How many polls in a row did not list the allocation.
     absent: u32,
-    /// Counts those of the first node: a new one may come before the old one has ended.
+    /// The number of connections from the first node: a new one may come before the old one has ended.
     connections: u32,
-    /// Since when the first node should have answered.
+    /// Since when an answer from the first node is due.
     awaited_since: Option<Instant>,
-    /// It has told what the batch system has.
+    /// Whether the run was told what the batch system has.
     has_offered: bool,
-    /// The run was told that it cannot have the allocation, and is told nothing more.
+    /// Whether the run was told that it cannot have the allocation; it is told nothing more.
     has_failed: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Holder<'a> {
     }
 
     fn run(&mut self, events: &Receiver<Event>) {
-        // Only after this frame does the run take what it reads for the words of a started process.
+        // Only after this frame does the run treat what it reads as coming from a started process.
         self.send(&Frame::Hello);
         let mut pause = FIRST_LOOK;
         loop {
@@ -210,7 +210,7 @@ impl<'a> Holder<'a> {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.look();
-                    // An allocation that runs or is silent should answer soon.
+                    // The answer of an allocation that runs, or has fallen silent, is due soon.
                     let is_awaited = self.awaited_since.is_some();
                     pause = if is_awaited { FIRST_LOOK } else { pause * 3 / 2 }.min(LOOK_SELDOM);
                 }
@@ -231,7 +231,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Tells what the batch system has, but only once: each question is asked with this site's account.
+    /// Tells the run what the batch system has, but only once: each query runs under this site's account.
     fn offer(&mut self) {
         if std::mem::replace(&mut self.has_offered, true) {
             return;
@@ -274,10 +274,11 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Lets the request begin now. If the batch system does not do so, it begins when it was due.
+    /// Lets the request begin now. If the batch system refuses, it begins at the time for which it was
+    /// requested.
     fn hasten(&mut self) {
         self.begins_at = None;
-        // Only once: each question to the batch system is asked with this site's account.
+        // Only once: each query to the batch system runs under this site's account.
         if !std::mem::take(&mut self.is_delayed) {
             return;
         }
@@ -289,14 +290,14 @@ impl<'a> Holder<'a> {
         }
         let system = self.args.batch.system;
         let hastened = self.args.batch.run(&system.hasten_words(id), "");
-        // It would wait for ever.
+        // Without another attempt, the request would wait for ever.
         if hastened.is_err() && !system.begins_by_itself() {
             self.is_delayed = true;
             self.begins_at = Some(Instant::now() + FIRST_LOOK);
         }
     }
 
-    /// Charges what an allocation has used. If this process is killed, all that was requested is charged.
+    /// Charges what an allocation has used. If this process is killed, all that was requested stays charged.
     fn charge(&mut self) {
         if let Some(taken) = self.taken.take() {
             let ran = self.runs_since.map_or(0, |since| since.elapsed().as_secs());
@@ -314,7 +315,8 @@ impl<'a> Holder<'a> {
                 self.args.intents.display()
             )
         })?;
-        // Before anything is requested: however this process ends, the release process gives it back.
+        // This comes before the request: however this process ends, the release process then gives the
+        // allocation back.
         let release = release::start(&intent, lock).map_err(|error| format!("start a process: {error}"))?;
         let start = (after_seconds, SystemTime::now());
         let words = system.submit_words(&name, request, start, &self.args.options);
@@ -392,7 +394,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// The first node has connected: the allocation runs.
+    /// The first node has connected: the allocation is running.
     fn begun(&mut self) {
         self.connections += 1;
         self.runs_since.get_or_insert_with(Instant::now);
@@ -405,7 +407,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Asks which nodes it has, and tells the run. A busy controller is asked again.
+    /// Asks which nodes the allocation has, and tells the run. If the controller is busy, it is asked again.
     fn find_nodes(&mut self, id: &str) {
         let nodes = self.args.batch.nodes(id, true);
         match nodes.and_then(|nodes| self.announce(id, nodes)) {
@@ -421,7 +423,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Tells the gateway, which returns their addresses in the grid.
+    /// Reports the nodes to the gateway, which returns their addresses in the grid.
     fn announce(&self, id: &str, nodes: Vec<NodeInfo>) -> Result<Vec<HeldNode>, String> {
         let request = control::Request::Allocated {
             id: id.to_owned(),
@@ -440,7 +442,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// In how many seconds it must be begun, if it does not begin by itself.
+    /// After how many seconds the allocation must be begun, if it does not begin by itself.
     fn begins_after(&self) -> Option<u64> {
         let begins = self.begins_at?.saturating_duration_since(Instant::now());
         Some(begins.as_secs())
@@ -468,7 +470,7 @@ impl<'a> Holder<'a> {
 fn read(mut input: File, events: &SyncSender<Event>) {
     while let Ok(Some(frame)) = Frame::read(&mut input) {
         let Frame::Batch(bytes) = frame else { continue };
-        // A newer run may send messages that this one can ignore.
+        // A newer run may send messages that this holder can ignore.
         let Ok(word) = serde_json::from_slice(&bytes) else {
             continue;
         };
@@ -479,7 +481,7 @@ fn read(mut input: File, events: &SyncSender<Event>) {
     let _ = events.send(Event::Ended);
 }
 
-/// A time of this host's clock, in seconds from now.
+/// A time of this host's clock, as seconds from now.
 fn from_now(at: u64) -> u64 {
     at.saturating_sub(now())
 }

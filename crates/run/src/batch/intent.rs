@@ -1,5 +1,5 @@
-//! What a holder writes down before it asks for an allocation, so that it is given back even after a crash.
-//! The process that has the file's lock is responsible for it.
+//! What a holder writes to the disk before it requests an allocation, so that the allocation is given back
+//! even after a crash. The process that has locked the file is responsible for the allocation.
 
 use super::commands::Batch;
 use serde::{Deserialize, Serialize};
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 pub struct Intent {
     /// The allocation's name.
     pub name: String,
-    /// The batch system's.
+    /// The name of the batch system.
     pub system: String,
     /// Its configuration.
     pub conf: Option<PathBuf>,
 }
 
 impl Intent {
-    /// Writes it to the disk before this returns, and holds its lock.
+    /// Writes the intent to the disk before this returns, and keeps it locked.
     ///
     /// # Errors
     /// Those of the file system.
@@ -52,7 +52,7 @@ impl Intent {
     /// Reads an intent.
     ///
     /// # Errors
-    /// Those of the file system, and a file that is no intent.
+    /// Those of the file system, and one for a file that is not an intent.
     pub fn read(path: &Path) -> io::Result<(Intent, Batch)> {
         let mut text = String::new();
         File::open(path)?.take(64 * 1024).read_to_string(&mut text)?;
@@ -66,7 +66,7 @@ impl Intent {
     }
 }
 
-/// The intents that no process looks after, each with its lock.
+/// The intents for which no process is responsible, each with its lock.
 pub fn abandoned(directory: &Path) -> Vec<(PathBuf, File)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let free = entries.filter_map(|entry| {
@@ -92,7 +92,7 @@ mod tests {
         };
         let (path, held) = Intent::write(&place, "causeway-1", &batch).unwrap();
         assert!(abandoned(&place).is_empty());
-        // A process that another test is just starting may have the file, too.
+        // A process that another test is just starting may have the file open, too.
         held.unlock().unwrap();
         assert_eq!(abandoned(&place).len(), 1);
         let (intent, read) = Intent::read(&path).unwrap();

@@ -1,5 +1,5 @@
-//! The holder's listener: an allocation's first node connects to it, shows that it is the allocation's, and
-//! hears beats for as long as the holder holds on.
+//! The holder's listener: an allocation's first node connects to it, proves that it belongs to the
+//! allocation, and receives beats for as long as the holder keeps the allocation.
 
 use super::hold::{BEATS, SECRET};
 use std::io::{self, Read, Write};
@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a connection may take to identify itself, and how many may wait for that.
+/// How long a connection may take to identify itself, and how many connections may be at that stage.
 const SPEAKS_WITHIN: Duration = Duration::from_secs(10);
 const MOST_STRANGERS: usize = 16;
 
-/// The pause after a connection that could not be taken: there are too many open files.
+/// The pause after a connection that could not be accepted, because too many files are open.
 const ACCEPTS_AGAIN: Duration = Duration::from_millis(100);
 
-/// Tells what is heard of the allocation's first node.
+/// What the listener hears from the allocation's first node.
 pub enum Heard {
-    /// The node is there.
+    /// The node has connected.
     Begun,
-    /// Its connection has ended.
+    /// The connection of the node has ended.
     Silent,
 }
 
-/// What the allocation runs on its first node. The secret is in no argument.
+/// The program that the allocation runs on its first node. The secret is in no argument.
 pub fn script(holder: SocketAddr, secret: &Secret) -> io::Result<String> {
     let own = std::env::current_exe()?;
     let own = causeway_host::quoted(Path::new(&own));
@@ -34,20 +34,20 @@ pub fn script(holder: SocketAddr, secret: &Secret) -> io::Result<String> {
     ))
 }
 
-/// The secrets by which the allocation's first node and its holder know each other.
+/// The secrets by which the allocation's first node and its holder recognize each other.
 #[derive(Clone)]
 pub struct Secret {
-    /// The node shows it.
+    /// The secret that the node shows.
     own: String,
-    /// The holder answers with it: another program may get its port when this one is gone.
+    /// The answer of the holder: another program may get the holder's port once the holder is gone.
     proof: String,
 }
 
 impl Secret {
-    /// Draws a new one.
+    /// Draws a new pair of secrets.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// The system provides no random numbers.
     pub fn new() -> io::Result<Secret> {
         Ok(Secret {
             own: random(16)?,
@@ -94,7 +94,7 @@ fn knows(stream: &TcpStream, secret: &str) -> bool {
             _ => return false,
         }
     }
-    // Compared as a whole, in constant time.
+    // The secret is compared as a whole, in constant time.
     let differ = said
         .iter()
         .zip(secret.as_bytes())
@@ -102,7 +102,7 @@ fn knows(stream: &TcpStream, secret: &str) -> bool {
     differ == 0 && said.ends_with(b"\n")
 }
 
-/// Says that the node is there, and beats until its connection ends.
+/// Reports that the node has connected, and sends beats until the connection ends.
 fn beat(mut stream: TcpStream, proof: &str, hear: &impl Fn(Heard)) {
     hear(Heard::Begun);
     let _ = stream.set_read_timeout(Some(BEATS));

@@ -1,14 +1,14 @@
-//! What a gateway does with its site's batch system, in processes of its own.
+//! What a gateway does with its site's batch system, in separate processes.
 //!
 //! ```text
 //!   causeway run == gateways == holder -- sbatch, squeue, scancel
 //!                                 |  \--- release, when the run is over: until nothing is left
 //!                                 '------ hold, on the allocation's first node: ends it when nobody holds on
 //! ```
-//! `ask` finds the nodes of an allocation that a user has made; `allocations` is how a command gets them from
-//! the site's gateway. `holder` gets one for a run, `intent` is what it writes down first, `spending` keeps
-//! what other sites have taken, `commands` runs the batch system's commands,
-//! `estimate` asks when it could begin.
+//! `ask` finds the nodes of an allocation that a user has obtained; `allocations` is how a command gets them
+//! from the site's gateway. `holder` gets an allocation for a run, `intent` is what the holder writes to the
+//! disk before that, `spending` records what other sites have used, `commands` runs the batch system's
+//! commands, and `estimate` asks when it could begin.
 
 pub mod allocations;
 pub mod ask;
@@ -24,7 +24,8 @@ mod spending;
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
-/// Unblocks signals: a gateway blocks them, since it reads them, and what it starts inherits that.
+/// Unblocks signals: a gateway blocks them, since it reads them from a descriptor, and what it starts
+/// inherits the mask.
 pub fn unblock_signals() {
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
 }

@@ -1,5 +1,5 @@
-//! `causeway release-allocation`: gives an allocation back, and does not stop until the batch system says
-//! that it is gone. It outlives the gateway that started it, and everything else.
+//! `causeway release-allocation`: gives an allocation back, and does not stop until the batch system reports
+//! that the allocation is gone. It outlives the gateway that started it, and everything else.
 
 use super::commands::Batch;
 use super::intent::{Intent, abandoned};
@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// The pauses between polls: the first one is short, since users watch; a controller that is away is polled
-/// rarely.
+/// The pauses between polls: the first one is short, since users watch; a controller that does not answer is
+/// polled rarely.
 const SOON: Duration = Duration::from_millis(300);
 const SELDOM: Duration = Duration::from_secs(30);
 
-/// A controller that is away for longer has forgotten the allocation, whose time is over by then.
+/// How long to go on asking a controller that does not answer: after this long, it has forgotten the
+/// allocation, whose time is over by then.
 const GIVES_UP: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// See the module.
@@ -31,11 +32,12 @@ pub struct Args {
     intent: PathBuf,
 }
 
-/// Written to its input once the batch system has answered the request: no request is in flight then.
+/// The byte that is written to the command's input once the batch system has answered the request: from then
+/// on, no request is in flight.
 pub const ANSWERED: &[u8] = b"answered";
 
-/// Starts this command in a session of its own, with the intent's lock. It gives back what the intent names
-/// when the returned pipe is closed, however this process ends.
+/// Starts this command in a session of its own, and passes it the intent's lock. When the returned pipe is
+/// closed, which happens however this process ends, the command gives the intent's allocation back.
 ///
 /// # Errors
 /// Those of starting a process.
@@ -55,8 +57,8 @@ pub fn start(intent: &Path, lock: File) -> io::Result<PipeWriter> {
     Ok(waits)
 }
 
-/// Has everything given back that dead holders have left. A separate process starts those that do it, so that
-/// this one need not reap them.
+/// Has all allocations given back that dead holders have left. A separate process starts those that do it, so
+/// that this one need not reap them.
 pub fn sweep(directory: &Path) {
     if !directory.exists() {
         return;
@@ -114,12 +116,12 @@ pub fn main(args: &Args) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
-    // From here on, what the intent says is no longer true.
+    // What the intent says is no longer true now.
     let _ = fs::remove_file(&args.intent);
     ExitCode::SUCCESS
 }
 
-/// Gives back what has this name; false if the batch system is away for too long.
+/// Gives the allocation with this name back; false if the batch system does not answer for too long.
 fn give_back(batch: &Batch, name: &str, is_answered: bool) -> bool {
     let began = Instant::now();
     let mut release = Release::new(name, is_answered);

@@ -1,4 +1,4 @@
-//! Keeps what other sites have taken of this site's nodes, in one file for all holders.
+//! Keeps a record of what other sites have used of this site's nodes, in one file for all holders.
 
 use causeway_batch::budget::{Bounds, MOST_BYTES, Spent, Taken};
 use causeway_host::own_file;
@@ -25,10 +25,11 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Charges the most that an allocation may use; `None` for a job of this site.
+    /// Charges the most that an allocation may use; `None` for a job of this site itself.
     ///
     /// # Errors
-    /// It is more than is left, or that cannot be written down: what is not counted is not given.
+    /// More is requested than is left, or the charge cannot be written to the file: what is not counted is
+    /// not given.
     pub fn take(&self, ranks: u32, minutes: u32, now: u64) -> Result<Option<Taken>, String> {
         let (Some(site), Some(file)) = (&self.other, &self.spent) else {
             return Ok(None);
@@ -43,10 +44,10 @@ impl Spending {
         taken.map(Some)
     }
 
-    /// Gives back what an allocation that ran for this many seconds has not used.
+    /// Credits what an allocation that ran for this many seconds has not used.
     pub fn give_back(&self, taken: &Taken, seconds: u64) {
         if let Some(file) = &self.spent {
-            // If that fails, it counts as used.
+            // If this fails, everything counts as used.
             let _ = update(file, |spent| {
                 spent.give_back(taken, seconds);
                 Ok(())
@@ -55,7 +56,7 @@ impl Spending {
     }
 }
 
-/// Updates what is kept. An error of `change` leaves it as it is.
+/// Changes the record. An error of `change` leaves it as it was.
 fn update<T>(
     file: &Path,
     change: impl FnOnce(&mut Spent) -> Result<T, String>,
@@ -63,7 +64,7 @@ fn update<T>(
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true).mode(0o600);
     let lock = options.open(file.with_extension("lock"))?;
-    // Others hold it for milliseconds.
+    // Others hold the lock for milliseconds.
     lock.lock()?;
     let mut spent = read(file)?;
     let changed = change(&mut spent);
@@ -73,7 +74,7 @@ fn update<T>(
     Ok(changed)
 }
 
-/// Reads what is kept.
+/// Reads the record.
 fn read(file: &Path) -> io::Result<Spent> {
     let mut bytes = Vec::new();
     match File::open(file) {
@@ -98,7 +99,7 @@ mod tests {
         };
         let now = 1_800_000_000;
         let got = std::thread::scope(|scope| {
-            // All of them before the first is waited for.
+            // All threads must start before the first one is joined.
             let threads: Vec<_> = { 0..16 }
                 .map(|_| scope.spawn(|| spending.take(1, 60, now).is_ok()))
                 .collect();

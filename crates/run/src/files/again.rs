@@ -1,4 +1,4 @@
-//! `causeway fetch`: fetches the files of a job whose `--fetch` failed or was interrupted.
+//! `causeway fetch`: fetches the files of a job whose `--fetch` has failed or was interrupted.
 
 use super::coming::{self, Asked};
 use super::fetching::NotFetched;
@@ -14,12 +14,12 @@ use std::collections::BTreeSet;
 use std::env::current_dir;
 use std::io::ErrorKind;
 
-/// Its share of busy tunnels, as that of a job without `--weight`.
+/// The command's share of busy tunnels: that of a job without `--weight`.
 const WEIGHT: u32 = 1;
 
-/// Fetches to the current directory what a job has left, by the patterns that the job was given, and returns
-/// the status of the command. `name` is that of the job's directories, which is needed if several jobs have
-/// left some.
+/// Fetches what a job has left to the current directory, using the patterns that the job was given, and
+/// returns the status of the command. `name` is the name of the job's directories; it is needed if several
+/// jobs have left some.
 ///
 /// # Errors
 /// Nothing is left, or it cannot be fetched.
@@ -65,7 +65,7 @@ fn fetch_left(files: &mut Files, left: &Left, asked: Asked<'_>) -> Result<u8, Ru
         .map(super::Host::describe)
         .collect();
     if taken_up.is_err() || !lacking.is_empty() {
-        // Directories that were taken over stay for the next time.
+        // Directories that were taken over stay for the next attempt.
         for host in files.hosts.iter().filter(|host| host.is_made) {
             host.tell(super::keeper::KEEP);
         }
@@ -89,7 +89,7 @@ fn fetch_left(files: &mut Files, left: &Left, asked: Asked<'_>) -> Result<u8, Ru
     }
 }
 
-/// Returns the name if there is only one.
+/// Returns the name if there is exactly one.
 fn only(mut names: Vec<String>) -> Result<String, RunError> {
     match (names.pop(), names.is_empty()) {
         (Some(name), true) => Ok(name),

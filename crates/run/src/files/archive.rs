@@ -1,4 +1,4 @@
-//! Writes a parcel's files in the form that `tar -xf -` at a host reads.
+//! Writes the files of a parcel in the format that `tar -xf -` on a host reads.
 
 use super::parcel::Entry;
 use std::fs::{self, File, Metadata};
@@ -8,15 +8,15 @@ use tar::{Builder, Header, HeaderMode};
 
 const BUFFER: usize = 1 << 16;
 
-/// Writes an archive of these entries, to its end.
+/// Writes a complete archive of these entries.
 ///
 /// # Errors
-/// Something cannot be read (the error has its path), or has become shorter; those of writing.
+/// Something cannot be read (the error contains its path), or has become shorter; those of writing.
 pub(super) fn write(entries: &[&Entry], to: impl Write) -> io::Result<()> {
     let mut archive = Builder::new(BufWriter::with_capacity(BUFFER, to));
     for entry in entries {
         append(&mut archive, entry).map_err(|error| match error.kind() {
-            // Nobody reads any more.
+            // Nobody reads the archive any more.
             ErrorKind::BrokenPipe => error,
             kind => io::Error::new(kind, format!("{}: {error}", entry.path.display())),
         })?;
@@ -55,19 +55,19 @@ fn append(archive: &mut Builder<impl Write>, entry: &Entry) -> io::Result<()> {
     let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
     match state(&before) == state(&after) {
         true => Ok(()),
-        // It may mix the beginning of one version with the end of another.
+        // The copy may mix the beginning of one version with the end of another.
         false => Err(io::Error::other(
             "it was changed while it was sent; send it again when nothing writes to it",
         )),
     }
 }
 
-/// Whether a file takes less space on the disk than its length. The archive then says where its holes are.
+/// Whether a file takes less space on the disk than its length. The archive then records where its holes are.
 fn is_sparse(file: &Metadata) -> bool {
     file.blocks().saturating_mul(512) < file.len()
 }
 
-/// Reads as many bytes of a file as its header says, even if it grows meanwhile.
+/// Reads as many bytes of a file as its header says, even if the file grows meanwhile.
 struct Whole<'f> {
     file: &'f File,
     left: u64,
@@ -94,7 +94,7 @@ mod tests {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
-    /// What tar makes of an archive.
+    /// Unpacks an archive with tar.
     fn unpacked(archive: &[u8]) -> tempfile::TempDir {
         let there = tempfile::tempdir().unwrap();
         let mut tar = Command::new("tar");
@@ -146,7 +146,7 @@ mod tests {
         assert!(error.to_string().contains("shorter"), "{error}");
     }
 
-    /// Takes an archive, and has something happen meanwhile.
+    /// Discards an archive, and calls a function while it is being written.
     struct Meanwhile<F>(F);
 
     impl<F: FnMut()> Write for Meanwhile<F> {
@@ -190,7 +190,7 @@ mod tests {
         let there = unpacked(&archive);
         let come = there.path().join("file");
         assert_eq!(fs::read(&path).unwrap(), fs::read(&come).unwrap());
-        // A file system without holes sends all.
+        // On a file system without holes everything is sent.
         if is_sparse(&path.metadata().unwrap()) {
             assert!(archive.len() < 1 << 20 && is_sparse(&come.metadata().unwrap()));
         }

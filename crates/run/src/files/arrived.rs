@@ -1,5 +1,5 @@
-//! Puts files that sites send back where the user is. A site may send anything: only what was asked for is
-//! kept, nothing is written through a link, and no link leads elsewhere.
+//! Puts files that sites send back into the user's current directory. A site may send anything: only what was
+//! requested is kept, nothing is written through a link, and no link leads elsewhere.
 
 use super::beneath::Beneath;
 use super::failures::Failures;
@@ -15,29 +15,29 @@ use tar::{Archive, Entry, EntryType};
 /// Most names that one run fetches: each takes memory until the run ends.
 const MOST_NAMES: usize = 1 << 20;
 
-/// Most lines about files of one site that are left out.
+/// Most lines per site about files that are left out.
 const MOST_LINES: usize = 10;
 
 /// What has arrived so far.
 pub(super) struct Arrived<'a> {
-    /// The directory where the user is.
+    /// The user's current directory.
     here: &'a Beneath,
-    /// The patterns that were asked for.
+    /// The patterns that the user has given.
     patterns: &'a [String],
-    /// Paths that are in place, relative to there.
+    /// Paths that are in place, relative to the current directory.
     names: HashSet<PathBuf>,
-    /// Symbolic links, which are made when all files are there, with their targets and sites.
+    /// Symbolic links, with their targets and sites; they are made once all files have arrived.
     links: Vec<(PathBuf, PathBuf, String)>,
-    /// Number of files of each site whose names were taken.
+    /// How many files of each site were renamed, because their names were taken.
     renamed: BTreeMap<String, usize>,
-    /// Number of files of each site that are left out.
+    /// How many files of each site were left out.
     left_out: BTreeMap<String, usize>,
-    /// Why files that were asked for are not in place.
+    /// Why requested files are not in place.
     failures: Failures,
 }
 
 impl<'a> Arrived<'a> {
-    /// Nothing yet.
+    /// Creates this with nothing arrived.
     pub(super) fn new(here: &'a Beneath, patterns: &'a [String]) -> Arrived<'a> {
         Arrived {
             here,
@@ -50,11 +50,11 @@ impl<'a> Arrived<'a> {
         }
     }
 
-    /// Unpacks the archive that a site has sent. A file whose name is taken gets its site's name added. Reads
-    /// to the end of the input, so that its writer ends.
+    /// Unpacks the archive that a site has sent. If a file's name is taken, the site's name is added to it.
+    /// Reads to the end of the input, so that its writer ends.
     ///
     /// # Errors
-    /// The archive is damaged; there is no room here. What has arrived until then stays.
+    /// The archive is damaged, or there is no room here. What has arrived until then stays.
     pub(super) fn take(&mut self, mut from: impl Read, site: &str) -> io::Result<()> {
         let mut first = [0; 1];
         // An empty archive has no bytes at all.
@@ -68,9 +68,9 @@ impl<'a> Arrived<'a> {
 
     fn take_entries(&mut self, archive: &mut Archive<impl Read>, site: &str) -> io::Result<()> {
         let mut long = LongNames::default();
-        // Where files of this archive are now, for hard links to them.
+        // Where the files of this archive are now, for hard links to them.
         let mut places = HashMap::new();
-        // Otherwise, names of any length would be read into memory.
+        // In raw mode, names of any length are not read into memory.
         for entry in archive.entries()?.raw(true) {
             let mut entry = entry?;
             if long.read(&mut entry)? {
@@ -83,7 +83,7 @@ impl<'a> Arrived<'a> {
             let typed = PathBuf::from(OsString::from_vec(typed));
             let path = match inner(&typed) {
                 Some(path) if self.is_asked_for(&path) => path,
-                // Directories that a file is in.
+                // Directories above a requested file.
                 Some(_) if entry.header().entry_type().is_dir() => continue,
                 Some(_) => {
                     self.leave_out(&typed, site, "nobody has asked for it");
@@ -133,7 +133,7 @@ impl<'a> Arrived<'a> {
                 file.keep(i64::try_from(changed).unwrap_or(0))?;
                 places.insert(path.to_owned(), own);
             }
-            // A second name of a file.
+            // A second name for a file.
             EntryType::Link => match inner(target).and_then(|first| places.get(&first)) {
                 Some(first) => {
                     let first = first.clone();
@@ -153,8 +153,8 @@ impl<'a> Arrived<'a> {
         Ok(())
     }
 
-    /// Makes the links, syncs all to the disk, and says what was renamed. Returns whether anything has
-    /// arrived, and why something has not.
+    /// Makes the links, syncs everything to the disk, and reports what was renamed. Returns whether anything
+    /// has arrived, and why something has not.
     ///
     /// # Errors
     /// Those of writing to the disk.
@@ -189,7 +189,7 @@ impl<'a> Arrived<'a> {
         }
     }
 
-    /// A name that is not taken: even nodes of one site may share no home.
+    /// A name that is not taken: even nodes of one site may have separate homes.
     fn own_name(&mut self, path: &Path, site: &str) -> PathBuf {
         let mut target = path.to_owned();
         let mut number = 0;
@@ -208,7 +208,7 @@ impl<'a> Arrived<'a> {
         target
     }
 
-    /// Whether a path, or a directory that it is in, matches a pattern.
+    /// Whether a path, or a directory above it, matches a pattern.
     fn is_asked_for(&self, path: &Path) -> bool {
         self.patterns.iter().any(|pattern| {
             let mut parts = path.components();
@@ -223,7 +223,7 @@ impl<'a> Arrived<'a> {
     }
 }
 
-/// Whether nothing more will come, or can be written here.
+/// Whether nothing more can come, or be written here.
 fn ends_all(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -234,7 +234,7 @@ fn ends_all(error: &io::Error) -> bool {
     )
 }
 
-/// A path within a directory, without parts that mean nothing; `None` if it may lead elsewhere.
+/// A path within a directory, without redundant parts; `None` if it may lead elsewhere.
 fn inner(path: &Path) -> Option<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     let parts: PathBuf = parts
@@ -243,17 +243,18 @@ fn inner(path: &Path) -> Option<PathBuf> {
     (!parts.as_os_str().is_empty()).then_some(parts)
 }
 
-/// Whether a name matches a pattern as in the shell: a leading dot must be written.
+/// Whether a name matches a pattern, as in the shell: a leading dot must be matched by a dot.
 fn matches(pattern: &OsStr, name: &OsStr) -> bool {
     let texts = [pattern, name].map(|text| CString::new(text.as_bytes()));
     let [Ok(pattern), Ok(name)] = texts else {
         return false;
     };
-    // SAFETY: both are strings that end with a zero byte and live as long as the call.
+    // SAFETY: both are strings that end with a zero byte and outlive the call.
     unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), libc::FNM_PERIOD) == 0 }
 }
 
-/// Whether a link leads to something that is neither beside it nor below. What is above may be a link, too.
+/// Whether a link leads to something that is neither beside it nor below. Something above could be a link,
+/// too.
 fn leads_up(target: &Path) -> bool {
     inner(target).is_none()
 }
@@ -265,7 +266,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
     use tar::{Builder, Header};
 
-    /// One entry: its kind, its name, and its bytes or its target.
+    /// An entry: its kind, its name, and its bytes or its target.
     type Sent<'s> = (EntryType, &'s str, &'s str);
 
     const FILE: EntryType = EntryType::Regular;
@@ -278,7 +279,7 @@ mod tests {
             header.set_entry_type(*kind);
             header.set_mode(0o6755);
             header.set_mtime(1_000_000);
-            // The header's own name: `set_path` refuses some of these.
+            // The name is written into the header directly: `set_path` refuses some of these.
             header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
             if matches!(*kind, EntryType::Symlink | EntryType::Link) {
                 header.as_old_mut().linkname[..text.len()].copy_from_slice(text.as_bytes());
@@ -294,7 +295,7 @@ mod tests {
         archive.into_inner().unwrap()
     }
 
-    /// What has arrived at a directory of what sites send, for these patterns.
+    /// Has a directory receive what sites send, for these patterns; returns the result.
     fn fetch(here: &Path, patterns: &[&str], sent: &[(&str, Vec<Sent<'_>>)]) -> (bool, Failures) {
         let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
         let here = Beneath::open(here).unwrap();
@@ -328,7 +329,7 @@ mod tests {
         assert_eq!(read("out/log.nancy-2").as_deref(), Some("three"));
         assert_eq!(read("out/last").as_deref(), Some("one"));
         assert!(!here.path().join("out/keys").is_symlink());
-        // Through a link to the directory itself, ".." leads out.
+        // Through a link to the directory itself, ".." leads out of it.
         for target in ["/etc", "../b", "last/../../b", ".", "", "./."] {
             assert!(leads_up(Path::new(target)), "{target}");
         }
@@ -457,7 +458,7 @@ mod tests {
                 .unwrap_err();
             assert!(error.to_string().contains("more than 16384 bytes"), "{error}");
         }
-        // A file that was cut off is not whole.
+        // A file that was cut off is incomplete.
         let mut half = archive(&[(FILE, "out", &"x".repeat(5000))]);
         half.truncate(3000);
         let patterns = ["out".to_owned()];
@@ -465,7 +466,7 @@ mod tests {
         assert!(arrived.take(&half[..], "nancy").is_err());
         drop(arrived);
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);
-        // No output at all is an empty archive.
+        // No output at all counts as an empty archive.
         Arrived::new(&beneath, &patterns)
             .take(io::empty(), "nancy")
             .unwrap();

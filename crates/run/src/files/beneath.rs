@@ -1,4 +1,4 @@
-//! Writes files below a directory by names that others have chosen. Each part of a path is opened by itself,
+//! Writes files below a directory by names that others have chosen. Each part of a path is opened separately,
 //! and no link is followed, so nothing is written anywhere else.
 
 use nix::errno::Errno;
@@ -12,10 +12,10 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
 
-/// The bits of a mode that are kept. The sender of a program must not choose with whose rights it runs.
+/// The bits of a mode that are kept. The sender of a program must not choose whose rights it runs with.
 const KEPT_BITS: u32 = 0o777;
 
-/// Bytes that are written at once; a block of zeros is left out.
+/// How many bytes are written at once; a block of zeros is left out.
 const BLOCK: usize = 1 << 16;
 
 /// A directory below which files are written.
@@ -36,8 +36,8 @@ impl Beneath {
         }
     }
 
-    /// Begins a file at a path below, and makes the directories that are missing. It has this mode, less the
-    /// user's umask, and a temporary name until [`Arriving::keep`].
+    /// Creates a file at a path below the directory, and makes the directories that are missing. The file has
+    /// this mode, less the user's umask, and a temporary name until [`Arriving::keep`].
     ///
     /// # Errors
     /// A part of the path is a link or a file; those of open(2) and mkdir(2).
@@ -62,7 +62,7 @@ impl Beneath {
         })
     }
 
-    /// Makes a directory at a path below, if it is not there.
+    /// Makes a directory at a path below, unless it exists.
     ///
     /// # Errors
     /// Those of [`Beneath::create`].
@@ -70,7 +70,7 @@ impl Beneath {
         self.directory(path).map(drop)
     }
 
-    /// Makes a symbolic link where nothing exists.
+    /// Makes a symbolic link, unless something exists at its path.
     ///
     /// # Errors
     /// Those of [`Beneath::create`]; something has that name.
@@ -79,7 +79,7 @@ impl Beneath {
         Ok(symlinkat(target, &directory, name)?)
     }
 
-    /// Gives a file below a second name.
+    /// Gives a second name to a file below the directory.
     ///
     /// # Errors
     /// The same.
@@ -89,7 +89,7 @@ impl Beneath {
         Ok(linkat(&from, old, &to, new, AtFlags::empty())?)
     }
 
-    /// Syncs all that was written to the disk.
+    /// Syncs everything that was written to the disk.
     ///
     /// # Errors
     /// Those of syncfs(2).
@@ -105,7 +105,7 @@ impl Beneath {
         Ok((self.directory(parent)?, name))
     }
 
-    /// Opens a directory below; makes it and its parents if they are missing.
+    /// Opens a directory below this one; makes it and its parents if they are missing.
     fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
         let mut at = self.root.try_clone()?;
         for part in path.components() {
@@ -142,7 +142,7 @@ fn leads_elsewhere(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// A file that is being written; removed unless it is kept.
+/// A file that is being written; dropping it removes it, unless it is kept.
 pub(super) struct Arriving {
     directory: OwnedFd,
     part: OsString,
@@ -152,8 +152,7 @@ pub(super) struct Arriving {
 }
 
 impl Arriving {
-    /// Writes all bytes of a file, and leaves holes for long runs of zeros. Returns how many bytes it has
-    /// now.
+    /// Writes all bytes of a file, and leaves holes for long runs of zeros. Returns the file's length so far.
     ///
     /// # Errors
     /// Those of reading, and of write(2).
@@ -179,18 +178,19 @@ impl Arriving {
                 break;
             }
         }
-        // A hole at the end was not written.
+        // A hole at the end has not been written.
         self.file.set_len(size)?;
         Ok(size)
     }
 
-    /// Gives the file its name, replacing what had it, and its time of last change, in seconds since 1970.
+    /// Gives the file its name, replacing what had that name, and its modification time in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// A directory has that name; those of rename(2).
     pub(super) fn keep(mut self, changed: i64) -> io::Result<()> {
         let time = TimeSpec::new(changed, 0);
-        // A file system without such times still keeps the file.
+        // If the file system has no such times, the file is kept all the same.
         let _ = futimens(&self.file, &time, &time);
         renameat(&self.directory, &*self.part, &self.directory, &*self.name)?;
         self.is_kept = true;

@@ -1,4 +1,5 @@
-//! Reads what a host sends back: a line now and then says how much has come, and a signal interrupts it.
+//! Reads what a host sends back; prints a line now and then about how much has come, and stops when a signal
+//! comes.
 
 use super::progress::{FIRST, THEN};
 use crate::child::ENDING;
@@ -15,13 +16,13 @@ use std::time::Instant;
 /// How often signals are checked while nothing comes, in milliseconds.
 const LOOK_EVERY: u16 = 200;
 
-/// Returns the signal that asks for the end, once one has come.
+/// Returns the signal that asks the program to end, once one has come.
 pub type Asked<'a> = &'a mut dyn FnMut() -> Option<Signal>;
 
-/// Blocks the signals that end a program, and returns a function that returns the next one that has come.
+/// Blocks the signals that end a program. The returned function returns the next one that has come.
 ///
 /// # Errors
-/// Those of sigprocmask(2) and signalfd(2). To be called while the process has one thread.
+/// Those of sigprocmask(2) and signalfd(2). It must be called while the process has one thread.
 pub fn signals() -> io::Result<impl FnMut() -> Option<Signal>> {
     let ending = heeded(ENDING);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&ending), None)?;
@@ -57,7 +58,7 @@ impl<'a, R: Read + AsFd> Coming<'a, R> {
         }
     }
 
-    /// The signal that has interrupted it, if one has.
+    /// The signal that has stopped the reading, if there was one.
     pub(super) fn broken_off(&self) -> Option<Signal> {
         self.broken_off
     }
@@ -67,7 +68,7 @@ impl<R: Read + AsFd> Read for Coming<'_, R> {
     /// Waits for bytes.
     ///
     /// # Errors
-    /// `ConnectionAborted` once a signal has asked for the end; those of poll(2) and read(2).
+    /// `ConnectionAborted` once a signal has asked the program to end; those of poll(2) and read(2).
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.broken_off = self.broken_off.or_else(|| (self.asked)());

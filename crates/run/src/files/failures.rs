@@ -1,11 +1,11 @@
-//! Why files have not come, as one message.
+//! The reasons why files have not come, as one message.
 
 use std::fmt;
 
-/// Causes that a message names.
+/// Most causes that a message names.
 const MOST: usize = 10;
 
-/// Causes; only the first ones are kept.
+/// Causes, of which only the first ones are kept.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     first: Vec<String>,

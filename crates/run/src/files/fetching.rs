@@ -13,31 +13,33 @@ use std::io::{self, BufReader, Read};
 use std::path::{Component, Path};
 use std::process::Stdio;
 
-/// Packs what matches the patterns. A pattern such as `.*` matches the directory itself and the one above,
-/// and sh has all names in memory, but gives no program all of them as arguments.
+/// Packs what matches the patterns. A pattern such as `.*` also matches the directory itself and the one
+/// above, which are skipped. sh has all names in memory, but never passes all of them to a program as
+/// arguments.
 const PACK: &str = r#"cd /tmp/NAME/job || exit 1
 for f in PATTERNS; do case "/$f/" in */./*|*/../*) continue;; esac
 if [ -e "$f" ] || [ -L "$f" ]; then printf './%s\0' "$f"; fi; done | tar -cf - --null -T -"#;
 
-/// Most bytes that are fetched from a host: no site must fill this disk.
+/// Most bytes that are fetched from a host: no site must be able to fill this disk.
 const MOST_FETCHED: u64 = 64 << 30;
 
-/// Bytes that are read from a host at once.
+/// How many bytes are read from a host at once.
 const BUFFER: usize = 1 << 16;
 
-/// Why not everything that was asked for has come.
+/// Why not everything that was requested has come.
 pub(super) struct NotFetched {
     pub(super) why: String,
-    /// The signal that has interrupted it.
+    /// The signal that has stopped the fetching.
     pub(super) signal: Option<Signal>,
 }
 
 impl Files {
-    /// Copies what matches the patterns here. If several sites have a name, all but the first get their site
-    /// added. If something fails, or a signal asks to stop, the job's directories stay for a day.
+    /// Copies what matches the patterns to the current directory. If several sites have a file of the same
+    /// name, all but the first get their site's name added. If something fails, or a signal asks to stop, the
+    /// job's directories are kept for a day.
     ///
     /// # Errors
-    /// Something could not be fetched; the rest is. Nothing matches.
+    /// Something could not be fetched, though the rest was, or nothing matches.
     pub(super) fn fetch(&self, asked: Asked<'_>) -> Result<(), NotFetched> {
         if self.fetch.is_empty() {
             return Ok(());
@@ -49,7 +51,7 @@ impl Files {
                 "causeway: 'causeway fetch' will not find the files: {error}"
             ));
         }
-        // They stay even if this process is killed meanwhile.
+        // The directories are kept even if this process is killed meanwhile.
         hosts.iter().for_each(|host| host.tell(KEEP));
         let mut signal = None;
         let (has_come, failures) = self.fetch_from_all(&hosts, asked, &mut signal);
@@ -121,7 +123,7 @@ impl Files {
         let far = self.start(&script, host, Vec::new(), Stdio::piped());
         let mut far = far.map_err(io::Error::other)?;
         let (mut taken, mut is_too_much) = (Ok(()), false);
-        // What still writes must not block, so its output is closed after this.
+        // A host that is still writing must not block, so its output is closed at the end.
         if let Some(from) = far.stdout.take() {
             let coming = Coming::new(from, &host.site, asked);
             let mut from = BufReader::with_capacity(BUFFER, coming).take(MOST_FETCHED);
@@ -150,7 +152,7 @@ impl Files {
     }
 }
 
-/// Removes the parts of a pattern that mean nothing.
+/// Removes the redundant parts of a pattern.
 fn plain(pattern: &str) -> String {
     let parts = Path::new(pattern).components();
     let parts = parts.filter(|part| matches!(part, Component::Normal(_)));

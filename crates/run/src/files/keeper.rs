@@ -1,16 +1,17 @@
-//! The program that keeps a job's directory on a node: lines of sh, because a node of another site may have
-//! nothing else of ours.
+//! The program that keeps a job's directory on a node. It consists of lines of sh, because a node of another
+//! site may have no other program of ours.
 
-/// What makes, keeps and removes the directory NAME on a node; BEGIN is [`MAKE`] or [`TAKE_UP`]. It says
-/// whether the directory is its own, or another keeper's. Then it says how many bytes the site lets others
-/// send, if that is bounded. Its input ends with the job; if its last word is [`KEEP`], the directory stays
-/// for a day. Signals end it only while it waits for that; the removal ignores them, too. It marks the
-/// directory every hour, and removes those without a mark for a week: their nodes lost power. What still
-/// writes into the directory when it goes, such as the tar of an interrupted `--send`, has some seconds to
-/// end; a directory that stays keeps its mark. One of an earlier job that stays delays no later job.
+/// A script that makes the directory NAME on a node, keeps it and removes it; BEGIN is [`MAKE`] or
+/// [`TAKE_UP`]. It prints whether it keeps the directory itself, or another keeper does, and how many bytes
+/// the site lets others send, if there is a limit. Its input ends when the job ends; if the last word there
+/// is [`KEEP`], the directory stays for a day. Signals only end the wait for that; the removal ignores them.
+/// The script marks its directory every hour, and removes those that have had no mark for a week, because
+/// their nodes have lost power. A process that still writes into a directory when it must be removed, such as
+/// the tar of an interrupted `--send`, has some seconds to end; if the removal fails, the directory keeps its
+/// mark. A directory of an earlier job that cannot be removed does not delay later jobs.
 ///
-/// Others can write into /tmp. There a directory of that name must be this user's own, and no link: nobody
-/// else can then replace it, or what is in it.
+/// Others can write into /tmp. A directory of that name there must belong to this user, and must not be a
+/// link: then nobody else can replace it, or what is in it.
 pub(super) const KEEPER: &str = r#"d="$HOME/.cache/causeway/files/NAME"; l=/tmp/NAME; p=${d%/*}; umask 077
 u=$(id -u); trap '' HUP INT PIPE TERM; mkdir -p "$p"
 r() { n=$2; until chmod -R u+rwx "$1"; rm -rf "$1"; [ ! -e "$1" ]; do
@@ -35,12 +36,12 @@ case $o$w in found*) ;; *keep) mv "$d.alive" "$d.kept";; *) r "$d" 20
 [ ! "$(find "$l" -prune -type d -user "$u" 2>/dev/null)" ] || { rm -f "$l/job"; rmdir "$l"; } 2>/dev/null
 exit $s"#;
 
-/// How a keeper begins: it makes the directory, or takes over one that a job has left.
+/// The beginnings of a keeper: it makes the directory, or takes over one that a job has left.
 pub(super) const MAKE: &str = r#"touch "$d.alive"; if mkdir "$d"; then o=made; fi 2>/dev/null"#;
 pub(super) const TAKE_UP: &str =
     r#"if mv "$d.kept" "$d.alive" 2>/dev/null; then touch "$d.alive"; o=made; fi"#;
 
-/// Has a keeper leave the directory, and remove it after all.
+/// The words that make a keeper leave the directory, or remove it after all.
 pub(super) const KEEP: &[u8] = b"keep\n";
 pub(super) const REMOVE: &[u8] = b"remove\n";
 
@@ -53,7 +54,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
-    /// A keeper at a home, in which NAME's link is; and what it says.
+    /// Starts a keeper with this home, in which NAME's link is made, too; returns it and what it prints.
     fn keeper(home: &Path, path: &str) -> (Child, String) {
         let line = KEEPER.replace("BEGIN", MAKE);
         let line = line.replace("/tmp", &home.display().to_string());
@@ -80,7 +81,7 @@ mod tests {
         names
     }
 
-    /// Makes it as if it was last changed this long ago.
+    /// Makes a file look as if it was last changed this long ago.
     fn age(path: &Path, age: Duration) {
         let since = format!("{} seconds ago", age.as_secs());
         let touched = Command::new("touch").args(["-d", &since]).arg(path).status();
@@ -100,7 +101,7 @@ mod tests {
         ];
         for (name, mark, since) in all {
             std::fs::create_dir_all(files.join(name).join("deep")).unwrap();
-            // Such as those of package stores.
+            // Package stores have such directories.
             let closed = std::os::unix::fs::PermissionsExt::from_mode(0o555);
             std::fs::set_permissions(files.join(name).join("deep"), closed).unwrap();
             std::fs::write(files.join(format!("{name}.{mark}")), "").unwrap();
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!(left(home.path()), ["causeway-files-1", "causeway-files-3"]);
     }
 
-    /// Writes a program of this name into the directory that a keeper's PATH begins with.
+    /// Writes a program of this name into the first directory of a keeper's PATH.
     fn program(directory: &Path, name: &str, text: &str) {
         std::fs::create_dir_all(directory).unwrap();
         std::fs::write(directory.join(name), format!("#!/bin/sh\n{text}")).unwrap();
@@ -140,8 +141,8 @@ mod tests {
             home.path().join(".cache/causeway/files"),
             tempfile::tempdir().unwrap(),
         );
-        // The writer ends when the keeper waits for its second try, which waits for the writer: how fast
-        // either is decides nothing.
+        // The writer ends when the keeper waits before its second try, and that wait ends when the writer has
+        // ended: so the speed of neither matters.
         let programs = marks.path().join("bin");
         let marks = marks.path().display();
         let waits = format!(": >{marks}/tried\nuntil [ -e {marks}/ended ]; do :; done\n");
@@ -215,7 +216,7 @@ mod tests {
         let mut puts: Vec<fn(&Path, &Path)> = vec![
             |place, own| symlink(own, place).unwrap(),
             |place, _| std::fs::write(place, "").unwrap(),
-            // Of this user, but not of this job.
+            // A directory of this user, but not of this job.
             |place, own| {
                 std::fs::create_dir(place).unwrap();
                 symlink(own, place.join("job")).unwrap();

@@ -1,5 +1,5 @@
-//! What jobs have left at their nodes because it could not be fetched: a note of each here, for a later
-//! `causeway fetch`.
+//! What jobs have left on their nodes because it could not be fetched: this host keeps a note about each job,
+//! for a later `causeway fetch`.
 
 use super::Host;
 use causeway_host::{own_file, user_directories};
@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// How long the directories stay at the nodes.
+/// How long the directories stay on the nodes.
 const STAYS: Duration = Duration::from_secs(24 * 3600);
 
 /// Longest note that is read.
@@ -19,9 +19,10 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Left {
-    /// The patterns that were asked for.
+    /// The patterns that the job was given.
     pub(super) patterns: Vec<String>,
-    /// The hosts with a directory, each a site and how a launcher names its node; none for this host.
+    /// The hosts with a directory: each has a site, and the name by which a launcher calls its node, which is
+    /// missing for this host.
     pub(super) hosts: Vec<(String, Option<String>)>,
 }
 
@@ -42,7 +43,7 @@ impl Left {
         let place = place()?;
         fs::create_dir_all(&place)?;
         for name in names() {
-            // Another command may have removed it meanwhile.
+            // Another command may have removed the note meanwhile.
             let changed = place.join(&name).metadata().and_then(|note| note.modified());
             if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|since| since > STAYS)) {
                 Left::forget(&name);
@@ -54,9 +55,9 @@ impl Left {
     /// Reads the note of this name.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// There is no such note, or it cannot be read.
     pub(super) fn read(name: &str) -> io::Result<Left> {
-        // A name is no path.
+        // The name must be a note's: a path could lead elsewhere.
         let name = names().into_iter().find(|found| found == name);
         let path = place()?.join(name.ok_or(io::ErrorKind::NotFound)?);
         match path.metadata()?.len() {
@@ -67,19 +68,19 @@ impl Left {
 
     /// Removes the note of this name.
     pub(super) fn forget(name: &str) {
-        // A note that stays is later removed as too old.
+        // If the note stays, it is removed later as too old.
         let _ = place().and_then(|place| fs::remove_file(place.join(name)));
     }
 }
 
-/// The names of what is left, the oldest first.
+/// The names of the notes, the oldest first.
 pub(super) fn names() -> Vec<String> {
     let Ok(entries) = place().and_then(fs::read_dir) else {
         return Vec::new();
     };
     let named = entries.flatten().filter_map(|entry| {
         let (name, changed) = (entry.file_name().into_string().ok()?, entry.metadata().ok()?);
-        // A note that is being written has another name.
+        // A note that is still being written has another name.
         let is_whole = name.starts_with("causeway-files-") && !name.contains('.');
         is_whole.then_some((changed.modified().unwrap_or(SystemTime::UNIX_EPOCH), name))
     });

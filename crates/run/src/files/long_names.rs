@@ -1,13 +1,13 @@
-//! Names of an archive's files that its headers have no room for, in the forms of GNU tar and of POSIX. The
-//! `tar` library reads names of any length into memory, and so they are read here.
+//! Names of files in an archive for which the headers have no room, in the formats of GNU tar and of POSIX.
+//! They are read here because the `tar` library would read names of any length into memory.
 
 use std::io::{self, Read};
 use tar::{Entry, EntryType, PaxExtensions};
 
-/// Bytes of a name, or of names and times, that an archive may give to one file.
+/// Most bytes of a name, or of names and times, that an archive may give one file.
 const MOST_NAME: u64 = 1 << 14;
 
-/// What the next entry of an archive is called, if its header has no room for that.
+/// The names for the next entry of an archive, if its header has no room for them.
 #[derive(Default)]
 pub(super) struct LongNames {
     pub(super) path: Option<Vec<u8>>,
@@ -15,7 +15,7 @@ pub(super) struct LongNames {
 }
 
 impl LongNames {
-    /// Reads an entry that describes the next one; false if it is a file itself.
+    /// Reads an entry that describes the next one; false if the entry is a file itself.
     pub(super) fn read(&mut self, entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
         match entry.header().entry_type() {
             EntryType::GNULongName => self.path = Some(name(bounded(entry)?)),
@@ -43,7 +43,7 @@ impl LongNames {
     }
 }
 
-/// Reads what an archive says of one file.
+/// Reads an entry with a name, unless it is too long.
 fn bounded(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MOST_NAME + 1).read_to_end(&mut bytes)?;

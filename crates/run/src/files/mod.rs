@@ -1,10 +1,12 @@
-//! `causeway run --send app --send input/ --fetch 'out-*'`: the files of a job, for sites that share no home.
+//! `causeway run --send app --send input/ --fetch 'out-*'`: the files of a job, for sites whose homes are
+//! separate.
 //!
-//! At each node a keeper makes the job's directory, at one path everywhere, and removes it when the job ends,
-//! however it ends: it is a process of the job. If nodes share a home, the first keeper makes it for all.
-//! What is sent and fetched goes through the tunnel as standard input and output of `tar` on the nodes. So a
-//! site permits no more than the job's programs could do there. Scripts go the same way: no command line
-//! tells other users of a host what the directory will be called, and any login shell will do.
+//! On each node a keeper makes the job's directory, which has the same path everywhere, and removes it when
+//! the job ends, however it ends: the keeper is a process of the job. If nodes share a home, the first keeper
+//! makes it for all. Files are sent and fetched through the tunnel as standard input and output of `tar` on
+//! the nodes. So a site permits no more than the job's programs could do there. Scripts are sent in the same
+//! way: no command line then shows other users of a host the name of the directory, and any login shell will
+//! do.
 
 pub mod again;
 mod archive;
@@ -45,37 +47,37 @@ const KEEPS_WITHIN: Duration = Duration::from_secs(60);
 const REMOVES_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Nodes that are asked at once.
+/// How many nodes are asked at once.
 const AT_ONCE: usize = 16;
 
-/// A host with the job's directory.
+/// A host that has the job's directory.
 struct Host {
-    /// Its site, for names of fetched files.
+    /// The host's site, for the names of fetched files.
     site: String,
-    /// How a launcher names the node; none for this host.
+    /// The name by which a launcher calls the node; `None` for this host.
     node: Option<String>,
     keeper: Child,
-    /// It has the directory for itself, or also for others.
+    /// Whether this keeper has made the directory; if not, another host's keeper has.
     is_made: bool,
-    /// Bytes that another site may send there.
+    /// Most bytes that another site may send there.
     bound: Option<u64>,
 }
 
-/// The job's directories. They are removed when this is dropped.
+/// The job's directories. Dropping this removes them.
 pub struct Files {
     name: String,
     token: String,
     program: PathBuf,
-    /// Where the user is.
+    /// The user's current directory.
     here: PathBuf,
     hosts: Vec<Host>,
     fetch: Vec<String>,
 }
 
-/// Copies the files to this host and to these nodes, each with its site; `None` if none are wanted.
+/// Copies the files to this host and to these nodes, each with its site; `None` if there is nothing to send.
 ///
 /// # Errors
-/// A path or pattern that leads elsewhere; a node that does not take the files.
+/// A path or pattern that leads elsewhere; a node that does not accept the files.
 pub fn send(
     wanted: &FilesWanted,
     token: &str,
@@ -132,13 +134,13 @@ pub fn send_to_chosen(
     send(wanted, &job.token, own_site, &nodes)
 }
 
-/// Where a run starts its processes: in the job's directory, or where the user is.
+/// Where a run starts its processes: in the job's directory, or in the user's current one.
 pub fn directory(files: Option<&Files>) -> PathBuf {
     files.map_or_else(|| current_dir().unwrap_or_default(), Files::directory)
 }
 
-/// Fetches the files of a job with this status, and returns that status, or that of a signal that has
-/// interrupted it.
+/// Fetches the files of a job with this status. Returns that status, or that of a signal that has stopped the
+/// fetching.
 ///
 /// # Errors
 /// Something could not be fetched, or nothing matches, after a job that ended well.
@@ -149,14 +151,14 @@ pub fn fetched(files: Option<&Files>, status: u8, asked: Asked<'_>) -> Result<u8
     let status = match (status, signal) {
         (0, None) => return Err(RunError::Files(why)),
         (0, Some(signal)) => 128 + signal as u8,
-        // Its own status says more.
+        // The job's own status says more.
         (status, _) => status,
     };
     say::error(format_args!("causeway: {why}"));
     Ok(status)
 }
 
-/// Refuses what cannot be sent or fetched, before anything is asked for. Paths are those of the current
+/// Refuses what cannot be sent or fetched, before any job is started. Relative paths begin at the current
 /// directory.
 ///
 /// # Errors
@@ -185,16 +187,16 @@ impl Files {
         Path::new("/tmp").join(&self.name).join("job")
     }
 
-    /// Has a launcher start in the directory. Launchers take its name from the variable, if that is right.
+    /// Has a launcher start in the directory. Launchers use the name in the variable PWD, if it is right.
     pub fn enter(&self, command: &mut Command) {
         command.current_dir(self.directory()).env("PWD", self.directory());
     }
 
-    /// A command that runs an sh script at a host, with the directory's name for NAME, and the beginning of
-    /// its standard input.
+    /// A command that runs an sh script on a host, with the directory's name in place of NAME, and the
+    /// beginning of the command's standard input.
     fn script(&self, node: Option<&str>, script: &str) -> (Command, Vec<u8>) {
         let script = script.replace("NAME", &self.name).into_bytes();
-        // Byte by byte: what follows is the script's own input.
+        // The line is read byte by byte: what follows is the script's own input.
         let line = format!("eval \"$(dd bs=1 count={} 2>/dev/null)\"", script.len());
         let Some(node) = node else {
             let mut command = Command::new("sh");
@@ -210,20 +212,20 @@ impl Files {
         (command, script)
     }
 
-    /// Starts a keeper at each of these hosts; `words` take the place of BEGIN in its script.
+    /// Starts a keeper on each of these hosts; `words` replace BEGIN in its script.
     fn keep(&mut self, hosts: &[(String, Option<String>)], words: &str) -> Result<(), RunError> {
         let keeper = KEEPER.replace("BEGIN", words);
         let mut begun = Vec::new();
         for (site, node) in hosts {
             let (mut command, script) = self.script(node.as_deref(), &keeper);
-            // Ctrl-C at a terminal is not for it.
+            // Ctrl-C at a terminal must not reach the keeper.
             command
                 .process_group(0)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped());
             let mut keeper = { command.spawn() }.map_err(|error| failed("start sh", error))?;
             tree::spare(&keeper);
-            // If it has ended, its answer is missing.
+            // If the keeper has ended, it does not answer, which is reported below.
             let _ = keeper.stdin.as_ref().map(|mut to| to.write_all(&script));
             let said = first_line(keeper.stdout.take());
             let host = Host {
@@ -259,7 +261,7 @@ impl Files {
 }
 
 impl Host {
-    /// Tells the keeper what to do with the directory. A keeper that is gone has removed it.
+    /// Tells the keeper what to do with the directory. A keeper that has ended has removed it.
     fn tell(&self, word: &[u8]) {
         let _ = self.keeper.stdin.as_ref().map(|mut to| to.write_all(word));
     }
@@ -271,7 +273,7 @@ impl Host {
         }
     }
 
-    /// Checks that a parcel is within the site's bound.
+    /// Checks that a parcel does not exceed the site's limit.
     fn accepts(&self, parcel: &Parcel) -> Result<(), RunError> {
         let (site, node) = (&self.site, self.describe());
         let entries = parcel.without(site, &[]);
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn only_what_is_below_the_directory_is_sent_and_only_a_plain_pattern_is_fetched() {
-        // Tests run in their crate's directory.
+        // Tests run in the directory of their crate.
         check(&wanted(&["src", "./Cargo.toml"], &["out-*", "logs/[0-9]?.txt"])).unwrap();
         assert!(check(&wanted(&["src", "nowhere"], &[])).is_err());
         for pattern in [

@@ -1,5 +1,5 @@
-//! The parcel that is sent: the files below the paths that the user names, which sites get them, and which of
-//! them may stay at the nodes for later jobs.
+//! The parcel that is sent: the files at and below the paths that the user names, which sites get them, and
+//! which of them may stay on the nodes for later jobs.
 
 use super::sent::Sent;
 use causeway_host::say;
@@ -11,23 +11,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Smaller files are sent faster than looked up.
+/// The size from which a file counts as large: smaller ones are sent faster than looked up.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Most files of one parcel that may stay.
+/// Most files of a parcel that may stay.
 const MOST_KEPT: usize = 1000;
 
-/// A file of which a copy stays at a node, by what is in it.
+/// A file of which a copy stays on a node, identified by its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Large {
-    /// SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub(super) digest: String,
-    /// Its path in the job's directory.
+    /// The file's path in the job's directory.
     name: PathBuf,
-    /// The path that the user named, by its number.
+    /// The number of the path that the user has named.
     of: usize,
     mode: u32,
-    /// When it was changed, in seconds since 1970.
+    /// When the file was changed, in seconds since 1970.
     changed: i64,
 }
 
@@ -42,15 +42,15 @@ impl Large {
 /// A file, directory or symbolic link of a parcel.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Where it is here.
+    /// The path here.
     pub(super) path: PathBuf,
-    /// Its path in the job's directory.
+    /// The path in the job's directory.
     pub(super) name: PathBuf,
     pub(super) bytes: u64,
     of: usize,
 }
 
-/// All that is sent, directories before what is in them.
+/// Everything that is sent, with directories before what is in them.
 #[derive(Debug)]
 pub(super) struct Parcel {
     sent: Vec<Sent>,
@@ -62,7 +62,7 @@ impl Parcel {
     /// Lists what is at and below these paths. With `keep`, large files are read and hashed.
     ///
     /// # Errors
-    /// Something cannot be read, with its path.
+    /// Something cannot be read; the error contains its path.
     pub(super) fn of(sent: Vec<Sent>, keep: bool) -> io::Result<Parcel> {
         let mut parcel = Parcel {
             sent: Vec::new(),
@@ -86,7 +86,7 @@ impl Parcel {
             ));
             return Ok(());
         }
-        // The job's directory itself is there.
+        // The job's directory itself exists already.
         if !name.as_os_str().is_empty() {
             self.entries.push(Entry {
                 path: path.to_owned(),
@@ -124,19 +124,19 @@ impl Parcel {
         self.sent[of].is_for(site, &self.sent)
     }
 
-    /// The digests of what a site gets and may keep, each on a line.
+    /// The digests of the large files that a site gets and may keep, each on a line.
     pub(super) fn digests(&self, site: &str) -> String {
         let large = self.large.iter().filter(|large| self.is_for(site, large.of));
         large.map(|large| large.digest.clone() + "\n").collect()
     }
 
-    /// The large files for a site: those that its node has by these digests, and those that it lacks.
+    /// The large files for a site: those that its node has, by these digests, and those that it lacks.
     pub(super) fn large(&self, site: &str, digests: &HashSet<String>) -> (Vec<&Large>, Vec<&Large>) {
         let large = self.large.iter().filter(|large| self.is_for(site, large.of));
         large.partition(|large| digests.contains(&large.digest))
     }
 
-    /// What a site gets, but for these files.
+    /// What a site gets, except these files.
     pub(super) fn without(&self, site: &str, left_out: &[&Large]) -> Vec<&Entry> {
         let left_out: HashSet<_> = left_out.iter().map(|large| (large.of, &large.name)).collect();
         let entries = self.entries.iter().filter(|entry| self.is_for(site, entry.of));
@@ -146,7 +146,7 @@ impl Parcel {
     }
 }
 
-/// Whether `read` keeps a path as it is.
+/// Whether the shell's `read` keeps a path unchanged.
 fn is_one_word(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     !bytes.contains(&b'\n')
@@ -170,7 +170,7 @@ fn digest(path: &Path) -> io::Result<String> {
 pub(super) mod tests {
     use super::*;
 
-    /// A parcel of what is typed here as `--send PATH=NAME`.
+    /// The parcel for these values of `--send`.
     pub(in crate::files) fn parcel(typed: &[String], keep: bool) -> Parcel {
         let sent = typed.iter().map(|typed| Sent::read(Path::new(typed)).unwrap());
         Parcel::of(sent.collect(), keep).unwrap()

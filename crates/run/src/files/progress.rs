@@ -1,14 +1,14 @@
-//! How far files have got, for people: a line now and then while that takes long.
+//! How far files have got, for people: a line now and then, if it takes long.
 
 use causeway_host::say;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What takes less than this is not reported.
+/// When the first line is printed, and the pause before each other one.
 pub(super) const FIRST: Duration = Duration::from_secs(3);
 pub(super) const THEN: Duration = Duration::from_secs(10);
 
-/// Bytes on their way to all hosts.
+/// How many bytes were sent to all hosts.
 pub(super) struct Progress {
     total: u64,
     hosts: usize,
@@ -30,7 +30,8 @@ impl Progress {
         self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Reports the progress until `is_over` is true, which waits no longer than the time it is given.
+    /// Reports the progress until `is_over`, which waits no longer than the time that it is given, returns
+    /// true.
     pub(super) fn tell_until(&self, mut is_over: impl FnMut(Duration) -> bool) {
         let mut wait = FIRST;
         while !is_over(wait) {
@@ -45,7 +46,8 @@ impl Progress {
     }
 }
 
-/// An archive is larger than its files: the line never shows more than the total.
+/// The line about the progress. As an archive is larger than its files, the sent bytes are limited to the
+/// total.
 fn line(sent: u64, total: u64, hosts: usize, elapsed: Duration) -> String {
     let sent = sent.min(total);
     let rate = sent as f64 / elapsed.as_secs_f64().max(1e-3);

@@ -1,8 +1,8 @@
-//! Copies files to the hosts of a job: what a host has of an earlier job is not sent again.
+//! Copies files to the hosts of a job: what a host has from an earlier job is not sent again.
 //!
 //! A host keeps copies of large files in `~/.cache/causeway/sent`, each under the SHA-256 of its bytes. A
-//! copy is read and compared with its name before it is used, so nothing that has happened to it meanwhile
-//! does harm.
+//! copy is read and compared with its name before it is used, so whatever has happened to it meanwhile does
+//! no harm.
 
 use super::archive;
 use super::parcel::{Entry, Large, Parcel};
@@ -15,12 +15,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
 
-/// Prints which files listed on standard input are there and match their digests.
+/// Prints which of the files listed on standard input exist and match their digests.
 const LOOK: &str = r#"cd "$HOME/.cache/causeway/sent" 2>/dev/null || exec cat >/dev/null
 while read -r d x; do [ -f "$d" ] && echo "$d  $d"; done | LC_ALL=C sha256sum -c - 2>/dev/null
 :"#;
 
-/// Puts the copies listed on standard input into the job's directory.
+/// Puts the kept copies that standard input lists into the job's directory.
 const TAKE: &str = r#"c="$HOME/.cache/causeway/sent"; cd /tmp/NAME/job || exit 1
 while read -r d mode changed path; do case $path in */*) mkdir -p -- "${path%/*}" || exit 1;; esac
 cp -- "$c/$d" "$path" && chmod "$mode" -- "$path" && touch -d "@$changed" -- "$path" || exit 1
@@ -29,8 +29,8 @@ touch -- "$c/$d"; done"#;
 /// Unpacks the archive on standard input.
 const UNPACK: &str = "exec tar -xf - -C /tmp/NAME/job";
 
-/// Keeps copies of what has come, and removes old ones and those beyond the limit. A full disk, or a host
-/// without sha256sum, keeps none.
+/// Keeps copies of what has been sent, and removes old ones and those beyond the limit. If the disk is full,
+/// or the host has no sha256sum, it keeps none.
 const KEEP: &str = r#"c="$HOME/.cache/causeway/sent"; umask 077; cd /tmp/NAME/job && mkdir -p "$c" || exit 0
 command -v sha256sum >/dev/null || exit 0
 while read -r d mode changed path; do
@@ -39,18 +39,18 @@ cd "$c" && find . -maxdepth 1 -type f -mtime +30 -exec rm -f {} +
 t=0; ls -t | while read -r f; do t=$((t + $(stat -c %s -- "$f"))); [ $t -le MOST ] || rm -f -- "$f"; done
 exit 0"#;
 
-/// Most bytes of copies that stay at a host.
+/// Most bytes of copies that stay on a host.
 const MOST_KEPT_BYTES: u64 = 10 << 30;
 
-/// Longest answer of a host: a line for each file that may stay, and some spare.
+/// Longest answer of a host: a line for each file that may stay, and some spare room.
 const MOST_ANSWER: u64 = 1 << 20;
 
-/// One host's part.
+/// The part of the work for one host.
 struct Part<'p> {
     host: &'p Host,
-    /// What it has.
+    /// Large files that the host has.
     there: Vec<&'p Large>,
-    /// What may stay for a later job.
+    /// Files of which a copy may stay for a later job.
     keeps: Vec<&'p Large>,
     entries: Vec<&'p Entry>,
 }
@@ -78,7 +78,7 @@ impl Files {
         self.have_done(KEEP, keeps.collect())
     }
 
-    /// Asks each host what it has.
+    /// Asks each host which of the files it has.
     fn look<'p>(&self, parcel: &'p Parcel, hosts: Vec<&'p Host>) -> Result<Vec<Part<'p>>, RunError> {
         let mut looks = Vec::new();
         for host in hosts {
@@ -152,7 +152,7 @@ impl Files {
         }
     }
 
-    /// Runs a script at hosts that have something to do, each with its lines of input.
+    /// Runs a script on the hosts for which there are lines of input.
     fn have_done(&self, script: &str, inputs: Vec<(&Host, Vec<u8>)>) -> Result<(), RunError> {
         let mut begun = Vec::new();
         for (host, lines) in inputs.into_iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -169,7 +169,7 @@ impl Files {
         Ok(())
     }
 
-    /// Starts a script at a host.
+    /// Starts a script on a host.
     pub(super) fn start(
         &self,
         script: &str,
@@ -182,7 +182,7 @@ impl Files {
         let child = command.stdin(Stdio::piped()).stdout(output).spawn();
         let mut child = child.map_err(|error| failed("start sh", error))?;
         if let Some(mut to) = child.stdin.take() {
-            // Scripts read all their input before they print more than a pipe holds.
+            // Scripts read all their input before they print more than fits into a pipe.
             std::thread::spawn(move || to.write_all(&script).and_then(|()| to.write_all(&input)));
         }
         Ok(child)
@@ -193,7 +193,7 @@ fn lines(files: &[&Large]) -> Vec<u8> {
     files.iter().flat_map(|large| large.line()).collect()
 }
 
-/// The digests of files that `sha256sum -c` has found right.
+/// The digests of files that `sha256sum -c` has found correct.
 fn found(mut look: Child) -> HashSet<String> {
     let mut output = Vec::new();
     if let Some(from) = look.stdout.take() {
@@ -205,7 +205,7 @@ fn found(mut look: Child) -> HashSet<String> {
     right.map(str::to_owned).collect()
 }
 
-/// A host's input, and how much was sent.
+/// Writes a host's input, and counts how much was sent.
 struct Counted<'p, W> {
     to: W,
     progress: &'p Progress,
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(fs::read(job.join("in/a b")).unwrap().len(), 1 << 20);
         let mode = fs::metadata(job.join("in/a b")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o750);
-        // Somebody has written into it.
+        // Somebody has written into the copy.
         let copy = home.path().join(".cache/causeway/sent").join(digest);
         fs::write(&copy, "another").unwrap();
         assert!(!run(LOOK, home.path(), asked.as_bytes()).contains("OK"));
@@ -291,7 +291,7 @@ mod tests {
             let (_, large) = parcel.large("nancy", &HashSet::new());
             run(KEEP, home.path(), &large[0].line());
             let digest = large[0].digest.clone();
-            // As if a minute had passed for each.
+            // Each copy looks a minute younger than the one before.
             let copy = home.path().join(".cache/causeway/sent").join(&digest);
             let time =
                 std::time::SystemTime::now() - std::time::Duration::from_secs(60 * u64::from(9 - number));

@@ -1,5 +1,5 @@
-//! What `--send` names: `[SITE:]PATH[=NAME]`. A site may get a file of its own in place of one that all get,
-//! such as a program for its processors.
+//! What a value of `--send` names: `[SITE:]PATH[=NAME]`. A site may get a file of its own instead of one that
+//! all get, such as a program for its processors.
 
 use crate::error::RunError;
 use causeway_wire::grid::is_site_name;
@@ -7,22 +7,22 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// A file or directory that is sent.
+/// A file or directory to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
     /// The site that gets it; `None`: every site that gets nothing else under that name.
     site: Option<String>,
-    /// Where it is here.
+    /// The path here.
     pub(super) path: PathBuf,
-    /// Its path in the job's directory, without `.` in it; empty for that directory itself.
+    /// The path in the job's directory, without `.` in it; empty for that directory itself.
     pub(super) name: PathBuf,
 }
 
 impl Sent {
-    /// Reads what is typed. If a file has exactly that name, it is meant.
+    /// Reads a value of the option. If a file has exactly that name, that file is meant.
     ///
     /// # Errors
-    /// There is no such file, or it would lead out of the job's directory.
+    /// There is no such file, or its name would lead out of the job's directory.
     pub(super) fn read(typed: &Path) -> Result<Sent, RunError> {
         let wrong = |why: &str| RunError::Files(format!("--send {}: {why}", typed.display()));
         let exists = |text: &[u8]| path(text).symlink_metadata().is_ok();
@@ -55,10 +55,10 @@ impl Sent {
         })
     }
 
-    /// Refuses a site that is not the job's, and a name that is sent to a site twice.
+    /// Refuses a site that is not among the job's, and a name that is sent to a site twice.
     ///
     /// # Errors
-    /// The first such.
+    /// The first such site or name.
     pub(super) fn check(all: &[Sent], sites: &[&str]) -> Result<(), RunError> {
         for (number, sent) in all.iter().enumerate() {
             let path = sent.path.display();
@@ -79,7 +79,7 @@ impl Sent {
         Ok(())
     }
 
-    /// Whether a site gets this one of all.
+    /// Whether a site gets this value of `--send`, given all of them.
     pub(super) fn is_for(&self, site: &str, all: &[Sent]) -> bool {
         let is_own = |sent: &Sent| sent.site.as_deref() == Some(site);
         match self.site {
@@ -98,7 +98,7 @@ fn site(bytes: &[u8]) -> Option<String> {
     is_site_name(text).then(|| text.to_owned())
 }
 
-/// A path within a directory, without parts that mean nothing.
+/// A path within a directory, without redundant parts.
 fn inner(path: &Path) -> Option<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     let is_inner = |part: &Component| matches!(part, Component::Normal(_));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_file_may_get_another_name_and_be_for_one_site() {
-        // Tests run in their crate's directory.
+        // Tests run in the directory of their crate.
         let expected = |site: Option<&str>, path: &str, name: &str| {
             (site.map(str::to_owned), path.to_owned(), name.to_owned())
         };

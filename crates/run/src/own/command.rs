@@ -1,4 +1,4 @@
-//! The commands of a run, as the user gives them, and what each is told in its environment. Pure.
+//! The commands of a run, as the user gives them, and the environment that each gets. Pure.
 
 use crate::error::RunError;
 use crate::meant::SiteCommand;
@@ -12,15 +12,15 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Goes inside a shell's double quotes. Without a setup it does nothing.
+/// Runs the setup inside the double quotes of a shell. Without a setup it does nothing.
 const SETUP: &str = "eval \\\"\\$CAUSEWAY_MPI_SETUP\\\" || \
      { echo \\\"causeway: site \\$CAUSEWAY_SITE: setup of its gateway's [mpi] failed: \\$CAUSEWAY_MPI_SETUP\\\" >&2; exit 1; }; ";
 
-/// Words that bash knows, but the sh of a site need not.
+/// Words that bash knows, but the sh of a site may not.
 const OF_BASH: [&str; 3] = ["pipefail", "[[", "shopt"];
 
 impl SiteCommand {
-    /// Whether it calls srun without naming the component of a heterogeneous allocation.
+    /// Whether the command calls srun without naming the component of a heterogeneous allocation.
     pub fn lacks_component(&self) -> bool {
         let mut words = self
             .text
@@ -28,7 +28,7 @@ impl SiteCommand {
         words.any(|word| word == "srun") && !self.text.contains("--het-group")
     }
 
-    /// A word that the site's sh may not know.
+    /// A word in the command that the site's sh may not know.
     pub fn word_of_bash(&self) -> Option<&'static str> {
         let mut words = self.text.split(|c: char| c.is_whitespace() || ";&|".contains(c));
         let is_for_bash = words.clone().next() == Some("bash");
@@ -38,10 +38,10 @@ impl SiteCommand {
     }
 }
 
-/// Refuses a launcher in place of a program that each site starts with its own.
+/// Refuses a launcher where a program is expected, which each site starts with its own launcher.
 ///
 /// # Errors
-/// It is a launcher.
+/// The word is a launcher.
 pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
     let name = Path::new(program).file_name().unwrap_or_default();
     match launchers::STARTING.iter().any(|launcher| name == *launcher) {
@@ -50,11 +50,11 @@ pub fn refuse_launcher(program: &OsStr) -> Result<(), RunError> {
     }
 }
 
-/// The commands by which each site starts a program in its own way, and the ranks of each. `options` are
+/// The commands with which each site starts a program in its own way, and the ranks of each. `options` are
 /// those of `causeway start-program` at a site.
 ///
 /// # Errors
-/// No program, or a site without ranks.
+/// There is no program, or a site without ranks.
 pub fn program_commands(
     own: &Path,
     shares: &[(String, Option<u32>)],
@@ -68,7 +68,7 @@ pub fn program_commands(
     let words: Vec<String> = program.iter().map(quoted).collect();
     let commands = shares.iter().zip(&ranks).map(|((site, _), ranks)| {
         let own = quoted(own);
-        // If the site has it at another path, the site itself says so.
+        // If the site has this program at another path, the site's variable says so.
         let there = env::OWN_PROGRAM;
         let text = format!(
             "own={own}; \"${{{there}:-$own}}\" start-program --ranks {ranks}{} -- {}",
@@ -86,19 +86,19 @@ pub fn program_commands(
 pub struct Facts<'a> {
     /// Where the commands start.
     pub directory: &'a Path,
-    /// The job's.
+    /// The job's token.
     pub token: &'a str,
-    /// The map.
+    /// The map of the grid.
     pub grid: &'a str,
-    /// The rendezvous, by the address that the grid knows.
+    /// The rendezvous's address in the grid.
     pub rendezvous: SocketAddr,
-    /// Libraries, in the order in which they are to be loaded.
+    /// Libraries, in the order in which they must be loaded.
     pub preloads: &'a [PathBuf],
-    /// Variables of the library of collectives.
+    /// Variables for the library of collectives.
     pub collectives: &'a [(String, String)],
 }
 
-/// The variables of a site's command. `present` gives what that command already has of a variable, which is
+/// The variables of a site's command. `present` returns what that command already has of a variable, which is
 /// known only at the own site.
 pub fn environment(
     command: &SiteCommand,
@@ -144,9 +144,9 @@ pub fn environment(
         .collect()
 }
 
-/// What the login shell is given: it enters this directory if it exists, runs the `setup` of the site's
-/// gateway, and runs the user's words unchanged. Their shell outlives an interrupt, as one at a terminal
-/// does, until the launcher has ended.
+/// The line for the login shell: it enters this directory if it exists, runs the `setup` of the site's
+/// gateway, and runs the user's words unchanged. As at a terminal, the shell that runs them survives an
+/// interrupt until the launcher has ended.
 pub fn line(text: &str, directory: &Path) -> String {
     let script = format!("cd \"$1\" 2>/dev/null; exec sh -c \"trap : INT; {SETUP}{JOINS_FORWARDED}$2\"");
     format!(
@@ -316,7 +316,7 @@ mod tests {
             String::from_utf8(output.unwrap().stdout).unwrap()
         };
         assert_eq!(run(""), "none A;B\n");
-        // mpirun refuses both together, as two ways to pass variables.
+        // mpirun refuses this and the other option together, as they are two ways to pass variables.
         let setup = "export OMPI_MCA_mca_base_env_list='X=it s;Y'";
         assert_eq!(run(setup), "X=it s;Y;A;B none\n");
     }

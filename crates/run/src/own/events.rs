@@ -1,4 +1,4 @@
-//! All that can happen in a run, in one queue: signals, the gateway's end, the rendezvous, the ends of
+//! Everything that can happen in a run, in one queue: signals, the gateway's end, the rendezvous, the ends of
 //! commands. Each has a thread that waits for it, and all threads end with the process.
 
 use super::supervisor::Ended;
@@ -16,11 +16,11 @@ use std::time::Instant;
 pub enum Event {
     /// Something has happened at the rendezvous.
     Rendezvous(causeway_rendezvous::Event),
-    /// There is no rendezvous any more.
+    /// The rendezvous has failed, for this reason.
     RendezvousFailed(String),
     /// A site's command has ended.
     Ended(usize, Ended),
-    /// The user, or whoever started this, asks for the end.
+    /// The user, or whoever started this, asks the run to end.
     Signal(u8),
     /// The gateway of this site has ended.
     GatewayGone,
@@ -32,11 +32,11 @@ pub struct Events {
     events: Receiver<Event>,
 }
 
-/// Blocks the signals that end a run, and what would stop it when it reads a terminal in the background: read
-/// fails then, and the command's input ends.
+/// Blocks the signals that end a run, and the one that would stop it when it reads from a terminal in the
+/// background: the read fails then, and the command's input ends.
 ///
 /// # Errors
-/// Those of sigprocmask. To be called while the process has one thread.
+/// Those of sigprocmask. It must be called while the process has one thread.
 pub fn hold_signals() -> io::Result<SigSet> {
     let ending = heeded(ENDING);
     let mut held = ending;
@@ -50,13 +50,14 @@ fn begin(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 impl Events {
-    /// An empty queue. It needs no bound: sites and signals are few, and output does not pass through it.
+    /// Creates an empty queue. It needs no limit: sites and signals are few, and output does not pass through
+    /// it.
     pub fn new() -> Events {
         let (sender, events) = channel();
         Events { sender, events }
     }
 
-    /// Waits for the next event until the deadline.
+    /// Waits for the next event, until the deadline at the latest.
     pub fn next(&self, deadline: Option<Instant>) -> Option<Event> {
         match deadline {
             Some(deadline) => {
@@ -67,7 +68,7 @@ impl Events {
         }
     }
 
-    /// The signal that asks for the end, if one has come.
+    /// The signal that asks the run to end, if one has come.
     pub fn asked_to_end(&self) -> Option<Signal> {
         self.events.try_iter().find_map(|event| match event {
             Event::Signal(number) => Signal::try_from(i32::from(number)).ok(),
@@ -75,17 +76,17 @@ impl Events {
         })
     }
 
-    /// Reports the end of a site's command.
+    /// Returns a function that reports the end of a site's command.
     pub fn on_ended(&self, site: usize) -> impl FnOnce(Ended) + Send + 'static {
         let sender = self.sender.clone();
         move |how| drop(sender.send(Event::Ended(site, how)))
     }
 
-    /// Reports what comes: signals, which must be held, what the gateway says of the job, and what happens at
-    /// the rendezvous.
+    /// Reports what comes: signals, which must be blocked, what the gateway says about the job, and what
+    /// happens at the rendezvous.
     ///
     /// # Errors
-    /// Those of the system when starting three threads.
+    /// Those of the system when it starts three threads.
     pub fn hear(&self, signals: SigSet, job: &UnixStream, mut server: Server) -> io::Result<()> {
         let sender = self.sender.clone();
         begin("signals", move || {

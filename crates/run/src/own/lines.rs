@@ -1,21 +1,21 @@
-//! What several commands print, whole lines at a time: no line of one is inside a line of another.
+//! What several commands print, line by line: no line of one is inside a line of another.
 
 use std::io::Write;
 
-/// A line that is longer than this comes in pieces.
+/// A line that is longer than this is passed on in pieces.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// One command's output on its way to one of ours.
+/// One command's output, which is passed on to one of ours.
 pub struct Lines<W: Write> {
     output: W,
     /// The beginning of a line.
     partial: Vec<u8>,
-    /// Nobody else prints here, so nothing needs to wait for its line's end.
+    /// Whether nobody else prints here, so that nothing needs to wait for the end of its line.
     is_alone: bool,
 }
 
 impl<W: Write> Lines<W> {
-    /// Lines for this output.
+    /// Creates this for an output.
     pub fn new(output: W, is_alone: bool) -> Lines<W> {
         Lines {
             output,
@@ -24,7 +24,7 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Takes what was printed, and passes on what is complete.
+    /// Receives what was printed, and passes on what is complete.
     pub fn take(&mut self, data: &[u8]) {
         self.partial.extend_from_slice(data);
         let end = self
@@ -42,7 +42,7 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Passes on a last line without an end, and ends it if others print, too.
+    /// Passes on the beginning of a last line, and ends that line.
     pub fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.partial.push(b'\n');
@@ -52,7 +52,7 @@ impl<W: Write> Lines<W> {
 
     fn write(&mut self, end: usize) {
         let bytes: Vec<u8> = self.partial.drain(..end).collect();
-        // If nobody reads, nobody wants the output; the commands' ends still count.
+        // If nobody reads the output, nobody wants it; how the commands end still counts.
         let _ = self.output.write_all(&bytes).and_then(|()| self.output.flush());
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// Keeps each write.
+    /// Records each write.
     #[derive(Clone, Default)]
     struct Writes(Rc<RefCell<Vec<String>>>);
 

@@ -1,12 +1,12 @@
-//! `causeway run --at SITE COMMAND ...`: one program over sites that each run their own MPI.
+//! `causeway run --at SITE COMMAND ...`: runs one program over sites that each have their own MPI.
 //!
 //! ```text
 //!   run -- rendezvous <----------------- native rank 0 of each site (mpi/world/rendezvous)
 //!    |--- node-exec -- sh -c COMMAND     at the own site
 //!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
 //! ```
-//! Read `supervisor` first: what an event means for the others. `command` has what a site's command is told,
-//! `site` its stream, `rendezvous` how the ranks learn of each other.
+//! Read `course` first: what an event means for the other sites. `command` defines what a site's command
+//! gets, `site` handles its stream, and through `rendezvous` the ranks learn about each other.
 
 mod command;
 mod events;
@@ -39,7 +39,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use supervisor::{Ended, Order, Supervisor};
 
-/// Runs the commands to their end; the status is the first failing site's.
+/// Runs the commands to their end; the status is that of the first site that fails.
 ///
 /// # Errors
 /// What keeps the run from beginning.
@@ -58,7 +58,7 @@ pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
     let begun = Job::start(run, plan, reserved)?;
     let job = &begun.reply;
     let files = files::send(&run.files, &job.token, &known.site, &all_nodes(&known, &names))?;
-    // Before this run's own threads, which inherit the mask.
+    // This must precede this run's own threads, which inherit the mask.
     let signals = events::hold_signals().map_err(RunError::Signals)?;
     let (server, rendezvous) = open(&known, &job.token, &names).map_err(RunError::Rendezvous)?;
     let events = Events::new();
@@ -97,7 +97,7 @@ pub fn run(run: &Run, own: &Path) -> Result<u8, RunError> {
     begun.finish(status, files, &mut || events.asked_to_end())
 }
 
-/// Says which commands the sites' sh may not understand.
+/// Warns about commands that the sites' sh may not understand.
 fn warn_of_bash(commands: &[SiteCommand]) {
     for command in commands {
         if let Some(word) = command.word_of_bash() {
@@ -109,7 +109,7 @@ fn warn_of_bash(commands: &[SiteCommand]) {
     }
 }
 
-/// What starts at each site, and the ranks of each if they are known.
+/// What starts at each site, and the ranks of each, if they are known.
 fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError> {
     let allocations = run.allocations();
     let component = |site: &str| component(allocations.get(site)?);
@@ -134,7 +134,7 @@ fn asked(run: &Run, own: &Path) -> Result<(Vec<SiteCommand>, Vec<u32>), RunError
     }
 }
 
-/// Takes events until the run is over.
+/// Handles events until the run is over.
 fn follow(supervisor: &mut Supervisor, events: &Events, started: &mut [Option<Site>]) -> u8 {
     loop {
         while let Some(order) = supervisor.poll_order() {
@@ -166,9 +166,9 @@ fn follow(supervisor: &mut Supervisor, events: &Events, started: &mut [Option<Si
     }
 }
 
-/// The shim, the cure for MPICH over UCX, which hangs in MPI_Finalize within a site as well, the libraries of
-/// collectives if they are wanted, and below them the world libraries. A library that does not fit a
-/// process's MPI passes calls on.
+/// The libraries to preload: the shim, the cure for MPICH over UCX, which hangs in MPI_Finalize within a site
+/// as well, the libraries of collectives if they are wanted, and below them the world libraries. A library
+/// that does not fit a process's MPI passes calls on.
 fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError> {
     pipeline::check_path(own)?;
     let beside = |name: &str| own.with_file_name(name);
@@ -187,8 +187,8 @@ fn preloads(own: &Path, with_collectives: bool) -> Result<Vec<PathBuf>, RunError
     }
 }
 
-/// What the library of collectives is told of the links between these sites, and the user's settings for it
-/// here: rank 0, which reads them, may be at another site.
+/// Variables for the library of collectives: the links between these sites, and the user's settings on this
+/// host, because rank 0, which reads them, may be at another site.
 fn collectives_variables(
     run: &Run,
     known: &Sites,
@@ -211,8 +211,8 @@ fn collectives_variables(
     Ok(open.chain(own).chain(groups).collect())
 }
 
-/// The node at which each command starts: the first of the site's allocation, or of those that it lists.
-/// `None` at the own site without an allocation: that command starts here.
+/// The node on which each command starts: the first one of the site's allocation, or of those that the site
+/// lists. `None` at the own site without an allocation: that command starts here.
 fn nodes(
     known: &Sites,
     commands: &[SiteCommand],
@@ -223,7 +223,7 @@ fn nodes(
         if site.name == known.site && !allocations.contains_key(&site.name) {
             return Ok(None);
         }
-        // Only the site itself knows an allocation's nodes by their names.
+        // Only the site itself knows the nodes of an allocation by their names.
         let is_allocated = allocations.contains_key(&site.name);
         let first = site.nodes.first().map(|node| match is_allocated {
             true => Some(node.address.to_string()),
@@ -245,7 +245,7 @@ fn all_nodes(known: &Sites, names: &[String]) -> Vec<(String, String)> {
     nodes
 }
 
-/// Listens where ranks of all sites can connect, and returns the address by which they know it.
+/// Listens where ranks of all sites can connect; returns the listening server, and its address in the grid.
 fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketAddr), String> {
     let addresses = own_address(known, false).zip(own_address(known, true));
     let ((_, real), (_, in_grid)) = addresses.ok_or_else(|| {
@@ -276,13 +276,13 @@ fn open(known: &Sites, token: &str, names: &[String]) -> Result<(Server, SocketA
 
 /// Where a command starts.
 enum Host<'a> {
-    /// On this host, by this program, as the own site's configuration says.
+    /// The command starts on this host, by this program, as the own site's configuration says.
     Here(&'a Path, &'a SiteMpi),
-    /// On a node of another site.
+    /// The command starts on a node of another site.
     Node(&'a str),
 }
 
-/// Starts one command, whose end comes as an event.
+/// Starts one command, whose end will be an event.
 fn start(
     command: &SiteCommand,
     host: &Host,

@@ -1,6 +1,6 @@
-//! `causeway start-program --ranks 32 -- ./app`: at a site, starts a program in that site's way. Its
-//! gateway's `[mpi]` says how; else what is found here: srun if there is Slurm, or a launcher of the
-//! program's MPI.
+//! `causeway start-program --ranks 32 -- ./app`: starts a program at a site in the way of that site. The
+//! `[mpi]` of its gateway says how; if it does not, what exists here decides: srun if there is Slurm, or a
+//! launcher of the program's MPI.
 
 use causeway_host::say;
 use causeway_mpis::family::{Family, in_path};
@@ -28,7 +28,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Becomes the site's launcher.
+/// Replaces this process with the site's launcher.
 pub fn main(args: &Args) -> ExitCode {
     let site = std::env::var(env::SITE).unwrap_or_default();
     let chosen = match std::env::var(env::MPI_START) {
@@ -36,7 +36,7 @@ pub fn main(args: &Args) -> ExitCode {
         Err(_) => {
             let here = look(&args.command[0], args.component);
             if here.lacks_program {
-                // No error: it may be there on the nodes that the launcher takes.
+                // This is not an error: the nodes on which the launcher starts the program may have it.
                 say::error(format_args!(
                     "causeway: site {site}: {}",
                     missing(&args.command[0])
@@ -60,7 +60,7 @@ pub fn main(args: &Args) -> ExitCode {
             words.join(" ")
         ));
     }
-    // The shell outlives an interrupt until the launcher has ended.
+    // The shell survives an interrupt until the launcher has ended.
     let script = format!("trap : INT; {start} \"$@\"");
     let error = Command::new("sh")
         .arg("-c")
@@ -106,7 +106,8 @@ fn look(program: &OsStr, component: Option<u32>) -> Here {
     here
 }
 
-/// The MPI types that srun lists. It may ask its controller, which may be away, for the configuration.
+/// Lists the MPI types that srun knows. srun may ask its controller for the configuration, and that may not
+/// answer.
 fn srun_list() -> String {
     let mut list = Command::new("sh");
     list.args(["-c", "timeout 10 srun --mpi=list 2>&1"])

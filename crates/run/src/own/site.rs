@@ -1,7 +1,8 @@
-//! One site's command: started by the gateway of that site, or here as a child, and heard until its end.
+//! One site's command: it is started by the gateway of that site, or here as a child, and followed until its
+//! end.
 //!
-//! Both ways lead to `causeway node-exec`, which ends all that it has started when this stream ends. So
-//! nothing is left of a command, however this process ends.
+//! In both cases `causeway node-exec` runs it, which ends everything that it has started when this stream
+//! ends. So nothing is left of a command, however this process ends.
 
 use super::lines::Lines;
 use super::supervisor::Ended;
@@ -20,28 +21,28 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A command that runs, or is about to.
+/// A command that is running, or about to run.
 pub struct Site {
     stream: UnixStream,
-    /// The same stream: each frame is written whole under the lock.
+    /// The same stream, for writing: each frame is written as a whole under the lock.
     writer: Arc<Mutex<UnixStream>>,
     /// The process, if it runs here, at the own site.
     child: Option<Child>,
 }
 
-/// Why a command's stream cannot be opened.
+/// Why the stream of a command cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// The gateway.
+    /// The gateway cannot be asked.
     #[error("{0}")]
     Control(#[from] ControlError),
-    /// This host's system.
+    /// The system cannot start the command.
     #[error("start its command: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Site {
-    /// Opens the way to a node of another site.
+    /// Opens the path to a node of another site.
     ///
     /// # Errors
     /// The gateway refuses.
@@ -56,8 +57,8 @@ impl Site {
         Site::on(stream, None)
     }
 
-    /// Begins a command of this site on this host: with what it has of the user's environment, and apart from
-    /// the terminal, whose Ctrl-C is ours to handle.
+    /// Begins a command of this site on this host: with the user's environment, as far as this process has
+    /// it, and in a session without the terminal, whose Ctrl-C this process handles.
     ///
     /// # Errors
     /// Those of the system.
@@ -88,8 +89,8 @@ impl Site {
         })
     }
 
-    /// Sends what is to run, follows it in a thread until its end, and reports that by `ended`. Its standard
-    /// input is this process's, or none.
+    /// Sends the request, follows the command in a thread until its end, and reports that with `ended`. The
+    /// command's standard input is this process's, or none.
     ///
     /// # Errors
     /// Those of starting threads.
@@ -113,10 +114,10 @@ impl Site {
         Ok(())
     }
 
-    /// Has the command's launcher end, as by Ctrl-C at its terminal.
+    /// Has the command's launcher end, as if by Ctrl-C at its terminal.
     pub fn interrupt(&self) {
-        // A thread that writes the request, or a piece of standard input, is done in a moment. If standard
-        // input blocks it, the order to end everything comes later.
+        // A thread that writes the request, or a piece of standard input, has the lock for a moment. If
+        // standard input blocks it, the order to end everything comes later.
         for _ in 0..INTERRUPT_TRIES {
             if let Ok(mut writer) = self.writer.try_lock() {
                 let _ = Frame::Interrupt.write(&mut *writer);
@@ -126,13 +127,13 @@ impl Site {
         }
     }
 
-    /// Orders the end of everything that the command has started. Its end is still reported.
+    /// Orders the end of everything that the command has started. The end is still reported.
     pub fn end(&self) {
-        // A stream that is gone has ended it already.
+        // If the stream has ended, so has the command.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Lets go of a command whose end has been reported.
+    /// Releases a command whose end has been reported.
     pub fn collect(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
         // A child that takes longer is ending what it has started, and needs no help.
@@ -142,7 +143,7 @@ impl Site {
     }
 }
 
-/// How often, a millisecond apart, an interrupt tries to lock the stream.
+/// How many times, a millisecond apart, an interrupt tries to lock the stream.
 const INTERRUPT_TRIES: u32 = 100;
 
 /// The stream of one command.
@@ -154,7 +155,7 @@ struct Conversation {
     is_alone: bool,
 }
 
-/// The reason if a stream ends too early.
+/// The reason that is given if a stream ends too early.
 const CUT: &str = "the connection to its command ended before the command did (the node, its gateway or the tunnel to it is down)";
 
 impl Conversation {
@@ -169,7 +170,7 @@ impl Conversation {
         }
     }
 
-    /// Sends what is to run; returns how it ended if that failed.
+    /// Sends the request; returns how the command ended if that fails.
     fn begin(&mut self, request: Request) -> Result<Option<Ended>, FrameError> {
         match Frame::read(&mut self.reader)? {
             Some(Frame::Hello) => {}
@@ -201,7 +202,7 @@ impl Conversation {
                 Ok(Some(Frame::Stdout(data))) => output.take(&data),
                 Ok(Some(Frame::Stderr(data))) => errors.take(&data),
                 Ok(Some(Frame::Credit(bytes))) => self.window.give_back(bytes as usize),
-                // For the audit of another site.
+                // This frame is for the audit of another site.
                 Ok(Some(Frame::Started(_))) => {}
                 Ok(Some(Frame::Exit(status))) => break Ok(Ended::Status(status)),
                 Ok(Some(Frame::Error(reason))) => {
@@ -229,7 +230,7 @@ mod tests {
     use causeway_remote::frame::Started;
     use std::sync::mpsc::channel;
 
-    /// A command whose far end is the test's, and its end.
+    /// A command whose far end belongs to the test, and the channel with its end.
     fn site() -> (Site, UnixStream, std::sync::mpsc::Receiver<Ended>) {
         let (near, far) = UnixStream::pair().unwrap();
         let site = Site::on(near, None).unwrap();

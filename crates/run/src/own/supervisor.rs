@@ -1,33 +1,33 @@
-//! Supervises a run over sites that each run their own MPI: what an event means for the others, and which
-//! status comes out. Pure: events and the time go in, orders come out.
+//! Supervises a run over sites that each run their own MPI: what an event means for the other sites, and
+//! which status results. Pure: it takes events and the time, and returns orders.
 //!
-//! A site is done when its ranks have said DONE and its command has ended. One whose command ends otherwise
-//! ends the run: its ranks' messages would never come. The user gets one line, about the first site that
-//! failed; what the others say because of that is no news.
+//! A site is done when its ranks have said DONE and its command has ended. If a command ends in any other
+//! way, the run ends: the messages of its ranks would never come. The user gets one line, about the first
+//! site that failed; what the others say as a consequence is not shown.
 
 use causeway_rendezvous::{Event, FAILURE};
 use causeway_wire::shown::Line;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What the caller is to do.
+/// What the caller must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Tell the user.
+    /// Tell the user this.
     Say(String),
-    /// Have a site's launcher end its ranks, as by Ctrl-C. The ranks are not told: mpirun crashes when they
-    /// abort, or are ended, while it is ending them itself (Open MPI 4.1.4).
+    /// Have a site's launcher end its ranks, as if by Ctrl-C. The ranks are not told themselves: mpirun
+    /// crashes when they abort, or are ended, while it is ending them (Open MPI 4.1.4).
     Interrupt(usize),
-    /// End a site's command and all that it started.
+    /// End a site's command and everything that it started.
     End(usize),
 }
 
 /// How a site's command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// With this status, as shells count it.
+    /// The command ended with this status, as shells count it.
     Status(u8),
-    /// It did not start, or could not go on.
+    /// The command did not start, or could not go on.
     Failed(String),
 }
 
@@ -36,7 +36,7 @@ pub enum Ended {
 pub struct Supervisor {
     sites: Vec<Site>,
     orders: VecDeque<Order>,
-    /// The status of what failed first.
+    /// The status of the site that failed first.
     failure: Option<u8>,
     /// The site that failed first, whose status counts if it comes in time.
     failed: Option<usize>,
@@ -46,41 +46,44 @@ pub struct Supervisor {
 #[derive(Debug, Default)]
 struct Site {
     name: String,
-    /// The ranks that it must have.
+    /// How many ranks the site must have.
     ranks: Option<u32>,
     joined: bool,
     is_done: bool,
-    /// The connection of its first rank has ended, which sends nothing more.
+    /// Whether the connection of the site's first rank has ended, so that it sends nothing more.
     is_lost: bool,
     ended: Option<u8>,
-    /// Something is wrong unless news comes by then.
+    /// When the site counts as failed unless news comes before, and the line to show then.
     suspect: Option<(Instant, String)>,
-    /// It is interrupted then.
+    /// When the site is interrupted.
     end_at: Option<Instant>,
-    /// It is ended then, if it is still there.
+    /// When the site is ended, if it is still running.
     kill_at: Option<Instant>,
-    /// It was told to end, and is waited for until then.
+    /// Until when to wait for a site that was told to end.
     awaited: Option<Instant>,
 }
 
-/// A site's launcher reports the cause of a failure later than its ranks do: mpirun within a second or two.
+/// How much later than its ranks a site's launcher may report the cause of a failure: mpirun takes a second
+/// or two.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// DONE and the end of a command come by different paths, and either may be delayed. What proves that DONE
-/// will not come is the end of the connection of the site's first rank; this is for one that something else
-/// holds open.
+/// How long to wait for DONE after the end of a command. They come by different paths, and either may be
+/// delayed. The proof that DONE will not come is the end of the connection of the site's first rank; this
+/// limit is for a connection that something else holds open.
 const CROSSING: Duration = Duration::from_secs(60);
 
-/// The same for ABORT and a command's failure, which must not keep the other sites' ranks for long.
+/// The same for ABORT after a command's failure, which must not delay the other sites' ranks for long.
 const ABORT_CROSSING: Duration = Duration::from_millis(300);
 
-/// mpirun gives its ranks a second to end, and is gone a little after that.
+/// How long a launcher has to end after an interrupt: mpirun gives its ranks a second to end, and ends a
+/// little later.
 const INTERRUPTED: Duration = Duration::from_millis(1500);
 
-/// node-exec kills after two seconds what SIGTERM does not end; the rest is for a long path.
+/// How long a site has to end: node-exec kills after two seconds what SIGTERM does not end; the rest is for a
+/// long path.
 const FAREWELL: Duration = Duration::from_secs(8);
 
-/// Status of a run whose input the user must correct, as of `causeway run` in general.
+/// The status of a run whose input the user must correct, as for `causeway run` in general.
 const WRONG_USE: u8 = 2;
 
 impl Supervisor {
@@ -100,19 +103,19 @@ impl Supervisor {
         }
     }
 
-    /// Returns what is to be done, one at a time.
+    /// Returns the next thing to do.
     pub fn poll_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// The run's status, once nothing of it is left or waited for.
+    /// The run's status, once nothing of it is running or awaited.
     pub fn status(&self) -> Option<u8> {
         let is_over = |site: &Site| site.ended.is_some() && site.suspect.is_none();
         let is_over = self.sites.iter().all(is_over);
         is_over.then_some(self.failure.unwrap_or(0))
     }
 
-    /// The time at which [`Supervisor::on_time`] is to be called.
+    /// When to call [`Course::on_time`].
     pub fn deadline(&self) -> Option<Instant> {
         let running = self.sites.iter().filter(|site| site.ended.is_none());
         let orders = running.flat_map(|site| [site.end_at, site.kill_at, site.awaited]);
@@ -123,7 +126,7 @@ impl Supervisor {
         orders.chain(suspects).flatten().min()
     }
 
-    /// The rendezvous tells something.
+    /// Handles an event of the rendezvous.
     pub fn on_rendezvous(&mut self, event: Event, now: Instant) {
         match event {
             Event::Joined { site, processes, mpi } => {
@@ -183,7 +186,7 @@ impl Supervisor {
         }
     }
 
-    /// A site's command has ended, and nothing of it runs any more.
+    /// Handles the end of a site's command, of which nothing is running any more.
     pub fn on_ended(&mut self, site: usize, how: Ended, now: Instant) {
         let one = &mut self.sites[site];
         let status = match &how {
@@ -191,10 +194,10 @@ impl Supervisor {
             Ended::Failed(_) => FAILURE as u8,
         };
         one.ended = Some(status);
-        // What is known now replaces what was suspected.
+        // What is known now replaces the suspicion.
         one.suspect = None;
         if self.failure.is_some() {
-            // The launcher's own status says more than its substitute.
+            // The launcher's own status says more than the one that was used in its place.
             if self.failed == Some(site) && one.end_at.is_some() && status != 0 {
                 self.failure = Some(status);
             }
@@ -208,7 +211,7 @@ impl Supervisor {
             }
             Ended::Status(_) if one.is_done && status == 0 => {}
             Ended::Status(_) if one.is_done => {
-                // The ranks have finished, so nobody waits for them: the others may finish, too.
+                // The ranks have finished, so nobody waits for them: the other sites may finish, too.
                 self.failure = Some(status);
                 self.tell(format!(
                     "site {}: its command ended with status {status}",
@@ -216,7 +219,7 @@ impl Supervisor {
                 ));
             }
             Ended::Status(status) if one.joined => {
-                // What the ranks have said comes by another path: DONE, or ABORT.
+                // What the ranks have said, DONE or ABORT, comes by another path.
                 let line = why_ended(name, status, true);
                 let may_say_done = status == 0 && !one.is_lost;
                 one.suspect = Some((now + if may_say_done { CROSSING } else { ABORT_CROSSING }, line));
@@ -228,7 +231,7 @@ impl Supervisor {
         }
     }
 
-    /// The user asks for the end; the second time, at once.
+    /// Handles the user's request to end; the second one ends the run at once.
     pub fn on_signal(&mut self, signal: u8, now: Instant) {
         let again = { self.sites.iter() }.any(|site| site.kill_at.or(site.awaited).is_some());
         self.failure.get_or_insert(128 + signal);
@@ -240,19 +243,19 @@ impl Supervisor {
         }
     }
 
-    /// The gateway of this site is gone, and the job with it.
+    /// Handles the end of this site's gateway, with which the job ends.
     pub fn on_gateway_gone(&mut self, now: Instant) {
         let line = "the connection to this site's gateway ended, and the job with it".to_owned();
         self.fail(None, line, FAILURE as u8, now);
     }
 
-    /// The rendezvous cannot go on.
+    /// Handles a rendezvous that cannot go on.
     pub fn on_rendezvous_failed(&mut self, reason: &str, now: Instant) {
         let line = format!("listen for the ranks of the sites: {reason}");
         self.fail(None, line, FAILURE as u8, now);
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn on_time(&mut self, now: Instant) {
         for site in 0..self.sites.len() {
             if let Some((_, line)) = self.sites[site].suspect.take_if(|(due, _)| now >= *due) {
@@ -281,7 +284,7 @@ impl Supervisor {
         }
     }
 
-    /// Sites whose ranks have not come, as words.
+    /// The names of the sites whose ranks have not come, for a message.
     fn missing(&self) -> String {
         let missing = self.sites.iter().filter(|site| !site.joined);
         missing
@@ -296,7 +299,7 @@ impl Supervisor {
         }
     }
 
-    /// The first failure ends the run; later ones are its consequence.
+    /// Ends the run at the first failure; later ones are its consequences.
     fn fail(&mut self, site: Option<usize>, line: String, status: u8, now: Instant) {
         if self.failure.is_some() {
             return;
@@ -307,7 +310,7 @@ impl Supervisor {
         self.end_all(site, now);
     }
 
-    /// Ends all, but the one that has failed a little later: it may say why.
+    /// Ends all sites. The one that has failed is ended a little later: it may still say why.
     fn end_all(&mut self, failed: Option<usize>, now: Instant) {
         for (number, site) in self.sites.iter_mut().enumerate() {
             site.suspect = None;
@@ -326,7 +329,7 @@ impl Supervisor {
     }
 }
 
-/// What a command's status means before its ranks were done.
+/// What a command's status means if it ended before its ranks were done.
 fn why_ended(name: &str, status: u8, joined: bool) -> String {
     let ended = format!("site {name}: its command ended with status {status}");
     match (status, joined) {

@@ -1,4 +1,4 @@
-//! What a run takes from a placement: the ranks of each site, and the group of each rank. Pure.
+//! What a run needs from a placement: the ranks of each site, and the group of each rank. Pure.
 
 use super::model::Question;
 use super::weigh::shown_price;
@@ -7,21 +7,22 @@ use causeway_placement::{Objective, Placement};
 /// See the module.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Sites and their ranks, in the order of the ranks.
+    /// The sites and their ranks, in the order of the ranks.
     pub sites: Vec<(String, u32)>,
-    /// The group of each range of ranks, as `--groups` gives it to the ranks.
+    /// The group of each range of ranks, in the form in which `--groups` passes it to the ranks.
     pub value: String,
-    /// All nodes come from batch systems.
+    /// Whether all nodes come from batch systems.
     pub is_of_batch_systems: bool,
-    /// For each group its ranks at each site.
+    /// The number of ranks that each group has at each site.
     shares: Vec<(String, Vec<(String, u32)>)>,
-    /// How good it is, by each objective.
+    /// How good the placement is by each objective.
     quality: Vec<String>,
 }
 
 impl Placed {
-    /// Numbers the ranks: by site in the order in which the groups come to them, and at each site by group.
-    /// So ranks of one site are neighbours, as a launcher starts them.
+    /// Numbers the ranks: sites come in the order in which the groups reach them, and within a site the ranks
+    /// are in the order of the groups. So the ranks of a site are consecutive, which is how a launcher starts
+    /// them.
     pub fn of(question: &Question, placement: &Placement) -> Placed {
         let site_name = |site: usize| question.resources.sites[site].name.clone();
         let mut order: Vec<usize> = Vec::new();
@@ -75,7 +76,7 @@ impl Placed {
             .collect()
     }
 
-    /// The groups, and what follows from them.
+    /// The lines about the groups, then those about sites and quality.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.groups();
         let sites = self.sites.iter().map(|(site, ranks)| format!("{site}={ranks}"));
@@ -85,8 +86,8 @@ impl Placed {
     }
 }
 
-/// A line for each objective, except an immediate start. What is proved of one holds if all before it are
-/// optimal.
+/// A line for each objective, except an immediate start. A line that calls a value the best relies on all
+/// objectives before it being proved optimal.
 fn quality(placement: &Placement) -> Vec<String> {
     let mut is_proved = true;
     let mut lines = Vec::new();

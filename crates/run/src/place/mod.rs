@@ -1,8 +1,8 @@
-//! `causeway place`, and `causeway run --profile`: which sites get the groups of a job's profile.
+//! `causeway place`, and `causeway run --profile`: decides which sites get the groups of a job's profile.
 //!
-//! `model` turns a profile, and what the gateway knows of the sites, into a question for crates/placement;
-//! `offered` is the room that a batch system has, and `weigh` says what makes a placement good. `answer` has
-//! the sites and groups of a run.
+//! `model` turns a profile, and what the gateway knows about the sites, into a question for crates/placement;
+//! `offered` is the room that a batch system has, and `weigh` defines what makes a placement good. `answer`
+//! contains the sites and groups of a run.
 
 mod answer;
 mod model;
@@ -25,7 +25,7 @@ pub use weigh::{Weighing, price};
 /// How long a run searches.
 pub const SECONDS: u32 = 10;
 
-/// Places the profile of a run, and says where.
+/// Places the profile of a run, and prints where.
 ///
 /// # Errors
 /// Those of [`place`].
@@ -40,7 +40,7 @@ pub fn for_run(file: &Path, weighing: &Weighing) -> Result<(Profile, Placed), Fa
 /// Reads the profile of a run.
 ///
 /// # Errors
-/// It cannot be read, or has mistakes.
+/// The profile cannot be read, or has mistakes.
 pub fn read(file: &Path) -> Result<Profile, Failure> {
     let text = text_file::read(file, MAX_BYTES).map_err(Failure::new)?;
     let reading = causeway_profile::read(&text, &file.display().to_string());
@@ -54,7 +54,7 @@ pub fn read(file: &Path) -> Result<Profile, Failure> {
 /// Places a profile, searching for this many seconds.
 ///
 /// # Errors
-/// The profile has mistakes or cannot be placed; the gateway cannot be asked.
+/// The profile has mistakes or cannot be placed, or the gateway cannot be asked.
 pub fn place(file: &Path, weighing: &Weighing, seconds: u32) -> Result<(Profile, Placed), Failure> {
     let profile = read(file)?;
     let sites = questions::sites(&control::socket()).map_err(Failure::usage)?;

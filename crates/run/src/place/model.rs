@@ -1,4 +1,4 @@
-//! A question for crates/placement: what a profile asks for, and what the gateway knows of the sites. Pure.
+//! A question for crates/placement: what a profile demands, and what the gateway knows about the sites. Pure.
 
 use super::offered::{self, Asked, UNKNOWN_BYTES, UNKNOWN_SPEED, least};
 use crate::resources::Offers;
@@ -8,8 +8,8 @@ use causeway_placement::{Alternative, Between, Class, Group, Job, Link, Network,
 use causeway_profile::{Needs, Profile, Ranks};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ranks that a batch system is assumed to have room for if it does not say what it has: it refuses what does
-/// not fit.
+/// How many ranks a batch system is assumed to have room for if it does not say what it has: it refuses what
+/// does not fit.
 const OF_A_BATCH_SYSTEM: u32 = 1_000_000;
 
 /// See the module.
@@ -17,19 +17,19 @@ const OF_A_BATCH_SYSTEM: u32 = 1_000_000;
 pub struct Question {
     pub resources: Resources,
     pub job: Job,
-    /// Sites whose nodes are those of their batch systems.
+    /// The sites whose nodes come from their batch systems.
     of_batch_systems: BTreeSet<usize>,
-    /// Cores of a rank.
+    /// How many cores a rank has.
     pub cores: u32,
-    /// What the profile asks for although nobody knows it of the nodes.
+    /// What the profile demands although it is not known which nodes have it.
     pub warnings: Vec<String>,
 }
 
 impl Question {
-    /// Puts the question.
+    /// Creates the question.
     ///
     /// # Errors
-    /// What a profile says that cannot be placed, in a sentence.
+    /// What the profile demands cannot be placed; the error is one sentence.
     pub fn of(
         profile: &Profile,
         sites: &Sites,
@@ -90,13 +90,13 @@ impl Question {
 }
 
 impl Question {
-    /// Whether a site's nodes are those of its batch system.
+    /// Whether a site's nodes come from its batch system.
     pub fn is_of_batch_system(&self, site: usize) -> bool {
         self.of_batch_systems.contains(&site)
     }
 }
 
-/// Refuses what cannot be placed; returns the cores of a rank.
+/// Refuses what cannot be placed; returns how many cores a rank has.
 fn check(profile: &Profile, warnings: &mut Vec<String>) -> Result<u32, String> {
     let mut cores = BTreeSet::new();
     for group in &profile.groups {
@@ -137,7 +137,7 @@ fn min_speed(needs: &Needs) -> u32 {
     u32::try_from(speed).unwrap_or(u32::MAX - 1)
 }
 
-/// Names the sites whose speed nobody knows, if the job asks for one.
+/// A warning that names the sites of unknown speed, if the job demands one.
 fn warning_of_speed(profile: &Profile, resources: &Resources) -> Option<String> {
     let mut needs = profile.groups.iter().flat_map(|group| group.choices());
     needs.find(|(_, needs)| min_speed(needs) > 0)?;
@@ -198,8 +198,8 @@ fn resources(
     (found, batch_sites)
 }
 
-/// Listed nodes by their slots. The job cannot choose among them, so each class has the memory and the speed
-/// that all have.
+/// Classes of listed nodes, by their slots. The job cannot choose among the nodes, so each class has only the
+/// memory and the speed that all of them have.
 fn classes(site: &str, nodes: &[NodeInfo], measured: &Measured, asked: &Asked) -> Vec<Class> {
     let known = nodes.iter().map(|node| (None, measured.of(site, &node.name)));
     let (memory_bytes, speed) = least(known);
@@ -222,7 +222,7 @@ fn classes(site: &str, nodes: &[NodeInfo], measured: &Measured, asked: &Asked) -
         .collect()
 }
 
-/// A class that meets every need.
+/// A class that meets every demand.
 fn unknown(asked: &Asked) -> Class {
     Class {
         name: "its batch system".to_owned(),
@@ -235,8 +235,8 @@ fn unknown(asked: &Asked) -> Class {
     }
 }
 
-/// The links between these sites. If only one end has measured, its figures count; if nobody has, a link that
-/// is as bad as can be, over which a job can still run.
+/// The links between these sites. If only one end has measured, its figures count; if neither has, the link
+/// is assumed to be as bad as possible, though a job can still run over it.
 fn links(sites: &Sites, used: &[Site]) -> Vec<Link> {
     let measured = |from: &str, to: &str| {
         let links = sites.links.get(from)?;
@@ -287,7 +287,7 @@ fn network(profile: &Profile, name: &str) -> Network {
     })
 }
 
-/// A site with its room, for people.
+/// Describes a site and its room, for people.
 pub fn shown(site: &Site) -> String {
     let room = site.classes.iter().map(|class| match class.slots {
         OF_A_BATCH_SYSTEM => class.name.clone(),

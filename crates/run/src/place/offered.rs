@@ -1,24 +1,24 @@
-//! The room that a batch system has for a job, by what it says of its nodes. Pure.
+//! The room that a batch system has for a job, from what it reports about its nodes. Pure.
 
 use crate::resources::measured::{Known, Measured};
 use causeway_batch::offer::{Limit, Offer, OfferedNode, Partition};
 use causeway_placement::Class;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The value for what is not known; it meets every need.
+/// The values for what is not known; they meet every demand.
 pub const UNKNOWN_BYTES: u64 = 1 << 50;
 pub const UNKNOWN_SPEED: u32 = u32::MAX;
 
-/// The needs of a job that every site must meet.
+/// The demands of a job that every site must meet.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// Cores of a rank.
     pub cores: u32,
-    /// How long the job takes.
+    /// How long the job runs.
     pub seconds: Option<u64>,
-    /// This host's clock, in seconds since 1970.
+    /// The time of this host's clock, in seconds since 1970.
     pub now: u64,
-    /// All features that a group asks for.
+    /// All features that a group demands.
     pub features: BTreeSet<String>,
 }
 
@@ -37,11 +37,12 @@ pub fn least<'a>(nodes: impl Iterator<Item = (Option<u64>, Option<&'a Known>)>) 
     )
 }
 
-/// The nodes of the partition in which a job gets its allocation, by their slots. The job cannot choose among
-/// them, so each class has the memory, the speed and the features that all of them have.
+/// Classes of the nodes in the partition in which a job gets its allocation, by their slots. The job cannot
+/// choose among the nodes, so each class has only the memory, the speed and the features that all of them
+/// have.
 ///
 /// # Errors
-/// Why no job of this time gets any; in a sentence that the site's name begins.
+/// No job of this duration gets any node; the error continues a sentence that begins with the site's name.
 pub fn classes(site: &str, offer: &Offer, measured: &Measured, asked: &Asked) -> Result<Vec<Class>, String> {
     let defaults = offer.partitions.iter().enumerate();
     let mut defaults = defaults.filter(|(_, partition)| partition.is_default);
@@ -96,7 +97,7 @@ pub fn classes(site: &str, offer: &Offer, measured: &Measured, asked: &Asked) ->
     Ok(counts.into_iter().map(class).collect())
 }
 
-/// Refuses a job that takes longer than its partition or its account allows.
+/// Refuses a job that runs longer than its partition or its account allows.
 fn check_time(partition: &Partition, limit: Option<&Limit>, asked: &Asked) -> Result<(), String> {
     let account_limit = |limit: &Limit| {
         let whose = format!("account {} with QOS {}", limit.account, limit.qos);
@@ -126,10 +127,11 @@ fn limit<'a>(offer: &'a Offer, partition: &str) -> Option<&'a Limit> {
     own.max_by_key(|limit| limit.partition.is_some())
 }
 
-/// When a busy node is free, if nobody says: after everything that is known.
+/// When a busy node becomes free, if nobody knows: after all times that are known.
 const SOME_TIME: u64 = 1 << 30;
 
-/// In how many seconds a node is free: 0, or rounded up to a power of two, so that nodes make few classes.
+/// After how many seconds a node becomes free: 0, or rounded up to a power of two, so that the nodes form few
+/// classes.
 fn starts_after(node: &OfferedNode, now: u64) -> u64 {
     match node.free_at {
         _ if node.free_cpus >= node.cpus => 0,

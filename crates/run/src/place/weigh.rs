@@ -1,5 +1,5 @@
-//! How placements are compared: when they start, how long the program then takes by the figures of `causeway
-//! bench worth`, or what they cost at prices that the user gives.
+//! How placements are compared: by when they start, how long the program then runs according to the figures
+//! of `causeway bench worth`, or what they cost at prices that the user gives.
 
 use super::model::Question;
 use super::offered::UNKNOWN_SPEED;
@@ -15,24 +15,24 @@ const MAX_BYTES: usize = 1 << 20;
 /// The speed of the reference, in thousandths.
 const REFERENCE: u32 = 1000;
 
-/// A price in units of the placement's.
+/// What a price of 1 is in the placement's unit.
 const OF_PRICE: f64 = 1e6;
 
 /// What makes one placement better than another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weighing {
-    /// The figures of `causeway bench worth` by which the program is to take the least time.
+    /// The figures of `causeway bench worth`, with which the program's time is minimized.
     pub worth: Option<PathBuf>,
-    /// Prices of a core at sites, in millionths, by which the run is to cost the least.
+    /// Prices of a core at sites, in millionths, with which the run's cost is minimized.
     pub price: Vec<(String, u64)>,
-    /// Time or cost come before the start.
+    /// Whether time or cost is more important than an early start.
     pub start_later: bool,
 }
 
 /// Reads `rennes=0.04`.
 ///
 /// # Errors
-/// It has another form, or the price is out of range.
+/// The text has another form, or the price is out of range.
 pub fn price(text: &str) -> Result<(String, u64), String> {
     let (site, price) = text
         .split_once('=')
@@ -41,7 +41,7 @@ pub fn price(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("{price:?} is no price such as 0.04"))?;
     match (0.0..=1000.0).contains(&price) {
-        // Fits: see the line before.
+        // The price fits: see the line above.
         true => Ok((site.to_owned(), (price * OF_PRICE).round() as u64)),
         false => Err(format!("{price} is no price from 0 to 1000")),
     }
@@ -54,15 +54,15 @@ struct Worth {
 }
 
 impl Weighing {
-    /// Says whether nothing is asked for.
+    /// Whether the user has chosen nothing.
     pub fn is_usual(&self) -> bool {
         self.worth.is_none() && self.price.is_empty() && !self.start_later
     }
 
-    /// Adds the figures to the question. Returns what to minimize, the first before the second.
+    /// Adds the figures to the question. Returns what to minimize, the most important first.
     ///
     /// # Errors
-    /// A file cannot be read or is of another kind, or a price is missing; in a sentence.
+    /// A file cannot be read or is of another kind, or a price is missing; the error is one sentence.
     pub fn weigh(&self, question: &mut Question) -> Result<Vec<Objective>, String> {
         let mut wanted = Vec::new();
         if let Some(file) = &self.worth {
@@ -104,8 +104,8 @@ fn read(file: &Path) -> Result<Needs, String> {
     Ok(worth.needs)
 }
 
-/// Adds how long the program computes on a core as fast as this site's, and how many round trips and bytes it
-/// waits for between any two of its ranks: with several groups, each pair of them has an equal part.
+/// Adds how long the program computes on a core that is as fast as this site's, and how many round trips and
+/// bytes it waits for between its ranks: these are divided equally among all pairs of groups.
 fn add_figures(question: &mut Question, needs: &Needs, file: &Path) -> Result<(), String> {
     let figures = [needs.own_seconds, needs.trips.counted(), needs.bytes.counted()];
     if figures.iter().any(|figure| !(0.0..1e15).contains(figure)) {
@@ -133,8 +133,8 @@ fn add_figures(question: &mut Question, needs: &Needs, file: &Path) -> Result<()
     Ok(())
 }
 
-/// How fast the first site's cores are. If the speed of some nodes is not known, all are taken to be equally
-/// fast.
+/// How fast the first site's cores are. If the speed of some nodes is not known, all are assumed to be
+/// equally fast.
 fn speed_of_own_site(question: &mut Question) -> u32 {
     let classes = question.resources.sites.iter_mut();
     let mut classes: Vec<_> = classes.flat_map(|site| &mut site.classes).collect();
@@ -142,7 +142,7 @@ fn speed_of_own_site(question: &mut Question) -> u32 {
         return classes.first().map_or(REFERENCE, |class| class.speed);
     }
     let mut alternatives = question.job.groups.iter().flat_map(|group| &group.alternatives);
-    // An unknown speed counts as sufficient if one is asked for.
+    // If a speed is demanded, an unknown one must go on counting as sufficient.
     if alternatives.all(|alternative| alternative.min_speed == 0) {
         classes.iter_mut().for_each(|class| class.speed = REFERENCE);
     }
@@ -154,7 +154,7 @@ fn speed_of_own_site(question: &mut Question) -> u32 {
     REFERENCE
 }
 
-/// A price of the placement's unit, for people.
+/// Formats a price in the placement's unit for people.
 pub fn shown_price(price: u64) -> String {
     let text = format!("{:.4}", price as f64 / OF_PRICE);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// The sites of the ranks, and what was reached last but one.
+    /// The names of the sites that a placement uses.
     fn site_names(question: &Question, placement: &Placement) -> Vec<String> {
         let shares = placement.shares.iter();
         let mut names: Vec<String> = shares
@@ -250,7 +250,7 @@ mod tests {
             "nancy": {"nancy-0": known(2000), "nancy-1": known(2000)},
         });
         let mut fast = question(JOB, all);
-        // Nobody knows orsay.
+        // Nothing is known about orsay.
         fast.resources.sites.truncate(2);
         fast.resources.links.truncate(1);
         let objectives = weighing.weigh(&mut fast).unwrap();

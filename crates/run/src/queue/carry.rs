@@ -1,5 +1,5 @@
 //! `causeway carry`: runs a submitted job to its end. It outlives the gateway that started it. A run that
-//! ends before its program has begun, because a gateway was away, is tried again.
+//! ends before its program has begun, because a gateway could not be reached, is tried again.
 
 use super::kept::Writer;
 use super::store::{self, CANCELED, End, Job, Submitted, now};
@@ -20,24 +20,24 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The pause before a gateway that is away is tried again, at first and at most.
+/// The pause before a gateway that could not be reached is tried again, at first and at most.
 const SOON: Duration = Duration::from_secs(1);
 const SELDOM: Duration = Duration::from_secs(60);
 
 /// How often a run, and the file that asks to cancel it, are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long a cancelled run gets to end by itself before it is told again, and before it is killed.
+/// How long a cancelled run may take to end by itself before it is told again, and before it is killed.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 const KILLED: Duration = Duration::from_secs(40);
 
-/// How long somebody may hold a job's lock to inspect it.
+/// How long another process may hold a job's lock to inspect it.
 const LOOKED_AT: Duration = Duration::from_secs(2);
 
-/// Parts of output that wait to be written, of 64 kB at most.
+/// Most parts of output that wait to be written, each of 64 kB at most.
 const MOST_PARTS: usize = 16;
 
-/// How long what a run has started may keep its output open after its end.
+/// How long processes that a run has started may keep its output open after its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// See the module.
@@ -58,7 +58,8 @@ pub fn main(args: &Args) -> ExitCode {
         start_all(&args.directory, site);
         return ExitCode::SUCCESS;
     }
-    // The program is replaced while jobs wait: the path that it has now is that of its successor, too.
+    // The program may be replaced while jobs wait: the path that it has now will also be that of its
+    // successor.
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => {
@@ -68,7 +69,8 @@ pub fn main(args: &Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Started as a group's leader it has a session of its own already.
+    // This fails if the process was started as the leader of a group: then it has a session of its own
+    // already.
     let _ = leave_session();
     let id = args
         .directory
@@ -79,7 +81,7 @@ pub fn main(args: &Args) -> ExitCode {
         directory: args.directory.clone(),
     };
     let carried = lock(&job).and_then(|lock| match lock {
-        // Another process carries it.
+        // Another process carries the job.
         None => Ok(()),
         Some(_lock) => carry(&job, &own),
     });
@@ -95,7 +97,7 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// The job's lock, which commands that inspect a job hold for a moment.
+/// Takes the job's lock, which commands that inspect a job hold for a moment.
 fn lock(job: &Job) -> io::Result<Option<Lock>> {
     let until = Instant::now() + LOOKED_AT;
     loop {
@@ -107,7 +109,7 @@ fn lock(job: &Job) -> io::Result<Option<Lock>> {
     }
 }
 
-/// Resumes the jobs that a gateway of this site finds when it starts.
+/// Resumes the jobs of this site that a gateway finds when it starts.
 pub fn sweep(site: &str) {
     if let Ok(place) = store::place() {
         start_all(&place, site);
@@ -136,11 +138,11 @@ fn carry(job: &Job, own: &Path) -> io::Result<()> {
     let submitted = job.submitted()?;
     let mut output = Writer::resume(&job.directory)?;
     let end = match job.phase() {
-        // It began under a process that has been killed: nobody knows how far it came.
+        // The program began under a process that was then killed: nobody knows how far it got.
         Some(Phase::Running { .. }) => End::lost(job),
         _ => try_until_it_ends(job, own, &submitted, &mut output),
     };
-    // The record of its end matters more than its last output.
+    // The record of the job's end is more important than the last of its output.
     if job.set_end(&with_losses(&end, &output)).is_ok() {
         return Ok(());
     }
@@ -156,7 +158,7 @@ fn carry(job: &Job, own: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The end, with a note of what is missing in its output.
+/// The end, with a note about what is missing in the output.
 fn with_losses(end: &End, output: &Writer) -> End {
     let lost = { output.lost.as_ref() }
         .map(|(bytes, error)| format!("{bytes} bytes of its output could not be written: {error}"));
@@ -170,7 +172,7 @@ fn with_losses(end: &End, output: &Writer) -> End {
 /// How an attempt has ended.
 enum Attempt {
     Ended(u8),
-    /// A gateway was away.
+    /// A gateway could not be reached.
     Away(String),
 }
 
@@ -209,7 +211,7 @@ fn serves(control: &Path) -> bool {
     UnixStream::connect(control).is_ok() || gateways::start_own(control).unwrap_or(false)
 }
 
-/// Waits for `pause`, or until the job is to be cancelled.
+/// Waits for `pause`, or until the job must be cancelled.
 fn wait_for(job: &Job, pause: Duration) {
     let until = Instant::now() + pause;
     while Instant::now() < until && !job.is_to_be_canceled() {
@@ -224,7 +226,7 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
     let mut command = Command::new(own);
     command.arg("run").arg("--report").arg(job.phase_file());
     command.arg(format!("--wait-until={until}")).args(job.words()?);
-    // The allocation of the shell that submitted it is that shell's.
+    // The allocation of the shell that submitted the job belongs to that shell alone.
     let variables = job.environment()?.into_iter();
     let variables = variables.filter(|(name, _)| !causeway_batch::is_of_a_process(name));
     command
@@ -237,7 +239,7 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
         .stderr(writer);
     let child = match command.spawn() {
         Ok(child) => child,
-        // It is being replaced by another version.
+        // The program is just being replaced by another version.
         Err(error) if !own.is_file() => return Ok(Attempt::Away(format!("run {}: {error}", own.display()))),
         Err(error) => {
             let text = format!(
@@ -248,14 +250,14 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
             return Err(io::Error::new(error.kind(), text));
         }
     };
-    // Leaves the write ends to the child alone.
+    // The write ends are then the child's alone.
     drop(command);
     let status = follow(job, child, read_all(reader)?, output)?;
     let status = match (status.code(), status.signal()) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
         (None, signal) => 128_u8.saturating_add(u8::try_from(signal.unwrap_or_default()).unwrap_or_default()),
     };
-    // A full disk, on which no file can be written, must not end a job that can wait.
+    // A full disk, on which no phase can be written, must not end a job that can wait.
     Ok(match job.phase() {
         _ if job.is_to_be_canceled() => Attempt::Ended(status),
         Some(Phase::Away { line }) => Attempt::Away(line),
@@ -265,7 +267,7 @@ fn attempt(job: &Job, own: &Path, submitted: &Submitted, output: &mut Writer) ->
     })
 }
 
-/// Reads what the run and what it starts print.
+/// Reads what the run prints, and what the processes print that it has started.
 fn read_all(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     // A disk that is slower than the program slows the program down.
     let (sender, parts) = sync_channel(MOST_PARTS);
@@ -281,7 +283,7 @@ fn read_all(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     Ok(parts)
 }
 
-/// Keeps the run's output until it has ended, and passes on that it is to be cancelled.
+/// Records the run's output until the run has ended, and tells the run if it must be cancelled.
 fn follow(
     job: &Job,
     mut child: Child,
@@ -293,7 +295,7 @@ fn follow(
         match parts.recv_timeout(LOOK_EVERY) {
             Ok(bytes) => output.add(&bytes),
             Err(RecvTimeoutError::Timeout) => {}
-            // The run has closed its output and goes on.
+            // The run has closed its output, but goes on.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK_EVERY),
         }
         if let Some(status) = child.try_wait()? {

@@ -1,4 +1,4 @@
-//! The output of a submitted job, on the disk and bounded: its first and its last parts are kept.
+//! The output of a submitted job: it is on the disk, and limited to its first and its last parts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of a part.
 const PART: u64 = 4 * 1024 * 1024;
 
-/// Parts that are kept of the beginning, and of the end.
+/// How many parts are kept of the beginning, and of the end.
 const FIRST: u64 = 4;
 const LAST: u64 = 4;
 
@@ -31,16 +31,16 @@ fn parts(directory: &Path) -> io::Result<Vec<u64>> {
 pub struct Writer {
     directory: PathBuf,
     part_bytes: u64,
-    /// Number of the next part.
+    /// The number of the next part.
     next: u64,
     file: Option<File>,
     length: u64,
-    /// Bytes that could not be written, and why the first of them was not.
+    /// How many bytes could not be written, and why the first of them could not.
     pub lost: Option<(u64, io::Error)>,
 }
 
 impl Writer {
-    /// Continues after the last part that is there.
+    /// Begins a new part after the last one that exists.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -55,7 +55,7 @@ impl Writer {
         })
     }
 
-    /// Continues the last part that is there.
+    /// Continues the last part that exists.
     ///
     /// # Errors
     /// The directory or the part cannot be read.
@@ -69,7 +69,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Adds bytes. What a full disk does not take is counted: the program that writes goes on.
+    /// Adds bytes. Those that a full disk does not accept are counted, and the program that writes goes on.
     pub fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match self.add_some(bytes) {
@@ -131,12 +131,12 @@ impl Writer {
     }
 }
 
-/// Reads the parts, also while they are written.
+/// Reads the parts, even while they are being written.
 pub struct Reader {
     directory: PathBuf,
-    /// The part that is read, and how much of it has been.
+    /// The part that is being read, and how much of it was read.
     at: Option<(u64, u64)>,
-    /// The rest of that part is no longer kept.
+    /// Whether the rest of that part is no longer kept.
     is_cut: bool,
 }
 
@@ -156,7 +156,7 @@ impl Reader {
     /// Those of reading and of `sink`.
     pub fn copy(&mut self, sink: &mut impl Write) -> io::Result<()> {
         loop {
-            // In this order: a part that has a later one is whole.
+            // The list must come first: a part that has a successor in it is complete.
             let numbers = parts(&self.directory)?;
             if let Some((number, read)) = self.at {
                 match self.copy_part(number, read, sink)? {
@@ -180,7 +180,7 @@ impl Reader {
 
     fn copy_part(&self, number: u64, read: u64, sink: &mut impl Write) -> io::Result<Option<u64>> {
         let mut file = match File::open(part(&self.directory, number)) {
-            // It is no longer kept.
+            // The part is no longer kept.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(read(&mut reader), "");
         first.add(b"four");
         assert_eq!(read(&mut reader), "four");
-        // Another process carries it on.
+        // Another process continues the output.
         writer(directory.path()).add(b" five");
         assert_eq!(read(&mut reader), " five");
         assert_eq!(read(&mut Reader::of(directory.path())), "one two three four five");
@@ -253,7 +253,7 @@ mod tests {
             "{all}"
         );
         assert!(!all.contains("part 004") && !all.contains("part 015"), "{all}");
-        // A reader that follows misses what was removed before it read.
+        // A reader that follows misses what was removed before it was read.
         let rest = read(&mut early);
         assert!(
             rest.contains("not kept") && rest.ends_with("part 019\n\n"),

@@ -1,4 +1,4 @@
-//! Submitted jobs on the disk: a directory each, which only this user may read.
+//! Submitted jobs on the disk: each has a directory, which only this user may read.
 //!
 //! | file | content | written by |
 //! |---|---|---|
@@ -26,49 +26,49 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most that is read of a file. Linux bounds arguments and environment of a program by 6 MB.
+/// Most bytes that are read of a file. Linux limits the arguments and the environment of a program to 6 MB.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Ended jobs that are kept, and for how many seconds.
+/// How many ended jobs are kept, and for how many seconds.
 const MOST_ENDED: usize = 256;
 const KEPT_SECONDS: u64 = 30 * 24 * 3600;
 
-/// What a job is.
+/// The description of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Submitted {
-    /// The site whose gateway it was given to.
+    /// The site to whose gateway the job was submitted.
     pub site: String,
     /// Where that gateway serves commands.
     pub control: PathBuf,
-    /// The directory in which it runs.
+    /// The directory in which the job runs.
     pub directory: PathBuf,
-    /// When it was submitted, in seconds since 1970.
+    /// When the job was submitted, in seconds since 1970.
     pub at: u64,
-    /// How long it may wait before its program begins, in seconds.
+    /// How long the job may wait before its program begins, in seconds.
     pub wait_seconds: u64,
-    /// What runs, for people.
+    /// The command, for people.
     pub command: String,
 }
 
 /// How a job has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Whether somebody has cancelled it.
+    /// Whether somebody has cancelled the job.
     pub is_canceled: bool,
-    /// The status of its run.
+    /// The status of the job's run.
     pub status: u8,
-    /// When, in seconds since 1970.
+    /// When the job ended, in seconds since 1970.
     pub at: u64,
-    /// What its status does not tell.
+    /// What the status does not say.
     pub why: Option<String>,
 }
 
-/// Status of a job that was cancelled while it was queued, as if SIGTERM had ended it.
+/// The status of a job that was cancelled while it was queued, as if SIGTERM had ended it.
 pub const CANCELED: u8 = 128 + 15;
 
 impl End {
-    /// The end of a job whose program ran when the process that carried it was killed: nobody knows how far
-    /// it came.
+    /// The end of a job whose program was running when the process that carried it was killed: nobody knows
+    /// how far it got.
     pub fn lost(job: &Job) -> End {
         End {
             is_canceled: job.is_to_be_canceled(),
@@ -83,15 +83,15 @@ impl End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits for its nodes or its gateway.
+    /// The job waits for its nodes or its gateway.
     Queued,
-    /// Its program runs.
+    /// The job's program is running.
     Active,
-    /// Its program has ended with status 0.
+    /// The job's program has ended with status 0.
     Completed,
-    /// It has ended otherwise.
+    /// The job has ended in another way.
     Failed,
-    /// It was cancelled.
+    /// The job was cancelled.
     Canceled,
 }
 
@@ -113,7 +113,7 @@ impl State {
 pub struct Job {
     /// Its number.
     pub id: u64,
-    /// Its files.
+    /// The job's directory.
     pub directory: PathBuf,
 }
 
@@ -125,7 +125,7 @@ pub fn place() -> Result<PathBuf, TextError> {
     Ok(user_directories::state().map_err(TextError::of)?.join("jobs"))
 }
 
-/// Returns the jobs there, in the order in which they were submitted.
+/// Returns the jobs in a directory, in the order in which they were submitted.
 pub fn all(place: &Path) -> Vec<Job> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let mut jobs: Vec<Job> = entries
@@ -156,7 +156,7 @@ pub fn find(id: u64) -> Result<Job, TextError> {
     }
 }
 
-/// Writes down a job; it is on the disk when this returns.
+/// Writes a job to the disk before it returns.
 ///
 /// # Errors
 /// Those of the file system.
@@ -178,16 +178,16 @@ pub fn create(place: &Path, job: &Submitted, words: &[OsString]) -> io::Result<J
         own_file::keep(&new.join("environment"), &joined(&variables))?;
         own_file::keep(&new.join("lock"), b"")?;
         write_json(&new.join("job.json"), job)?;
-        // A file system without locks would let two processes carry it.
+        // A file system without locks would let two processes carry the job.
         Lock::take(OpenOptions::new().write(true).open(new.join("lock"))?)?;
         name_it(place, &new)
     };
-    // A full disk leaves no half of a job.
+    // A full disk must not leave half a job.
     write().inspect_err(|_| drop(fs::remove_dir_all(&new)))
 }
 
-/// Gives a job the next free number: no other command can have taken it, since a directory that has files is
-/// never replaced.
+/// Gives a job the next free number. No other command can have taken it since: a directory that contains
+/// files is never replaced.
 fn name_it(place: &Path, new: &Path) -> io::Result<Job> {
     let mut id = all(place).last().map_or(0, |job| job.id);
     loop {
@@ -208,7 +208,7 @@ fn name_it(place: &Path, new: &Path) -> io::Result<Job> {
     }
 }
 
-/// Removes what nobody asks for any more. The last job stays, so that no number is given twice.
+/// Removes old ended jobs. The last job stays, so that no number is given twice.
 fn prune(place: &Path) {
     let mut jobs = all(place);
     jobs.pop();
@@ -224,15 +224,15 @@ fn prune(place: &Path) {
 }
 
 impl Job {
-    /// What it is.
+    /// The job's description.
     ///
     /// # Errors
-    /// Its file cannot be read.
+    /// The job's file cannot be read.
     pub fn submitted(&self) -> io::Result<Submitted> {
         read_json(&self.directory.join("job.json"))
     }
 
-    /// The arguments of its `causeway run`.
+    /// The arguments of the job's `causeway run`.
     ///
     /// # Errors
     /// Those of reading a file.
@@ -240,7 +240,7 @@ impl Job {
         Ok(split(&read_file(&self.directory.join("words"))?))
     }
 
-    /// The variables of its run.
+    /// The variables of the job's run.
     ///
     /// # Errors
     /// Those of reading a file.
@@ -258,22 +258,22 @@ impl Job {
         Ok(all.into_iter().filter_map(pair).collect())
     }
 
-    /// Where its run says how far it is.
+    /// The file in which the job's run reports its phase.
     pub fn phase_file(&self) -> PathBuf {
         self.directory.join("phase.json")
     }
 
-    /// How far its run is; `None` before it has begun.
+    /// The phase of the job's run; `None` before it has begun.
     pub fn phase(&self) -> Option<Phase> {
         phase::read(&self.phase_file())
     }
 
-    /// How it has ended; `None` before.
+    /// How the job has ended; `None` if it has not.
     pub fn end(&self) -> Option<End> {
         read_json(&self.directory.join("end.json")).ok()
     }
 
-    /// Writes down how it has ended.
+    /// Records how the job has ended.
     ///
     /// # Errors
     /// Those of the file system.
@@ -281,7 +281,7 @@ impl Job {
         write_json(&self.directory.join("end.json"), end)
     }
 
-    /// Asks the process that carries it to cancel it.
+    /// Asks the process that carries the job to cancel it.
     ///
     /// # Errors
     /// Those of the file system.
@@ -289,12 +289,12 @@ impl Job {
         own_file::keep(&self.directory.join("cancel"), b"")
     }
 
-    /// Whether it is to be cancelled.
+    /// Whether the job must be cancelled.
     pub fn is_to_be_canceled(&self) -> bool {
         self.directory.join("cancel").exists()
     }
 
-    /// Its lock, which says that this process carries it; `None` if another one does.
+    /// The job's lock, which shows that this process carries the job; `None` if another one does.
     ///
     /// # Errors
     /// Those of the file system.
@@ -302,8 +302,8 @@ impl Job {
         Lock::take(OpenOptions::new().write(true).open(self.directory.join("lock"))?)
     }
 
-    /// Has it carried, if it has not ended and no process carries it. If its gateway is away, nothing
-    /// happens: a gateway that starts looks for such jobs.
+    /// Has the job carried if it has not ended and no process carries it. If its gateway cannot be reached,
+    /// nothing happens: a gateway that starts looks for such jobs.
     pub fn see_to_it(&self) {
         let is_left = self.end().is_none() && self.lock().is_ok_and(|lock| lock.is_some());
         if is_left && let (Ok(submitted), Some(place)) = (self.submitted(), self.directory.parent()) {
@@ -311,7 +311,7 @@ impl Job {
         }
     }
 
-    /// Removes it, if nobody carries it.
+    /// Removes the job, if no process carries it.
     ///
     /// # Errors
     /// Those of the file system.
@@ -322,7 +322,7 @@ impl Job {
         }
     }
 
-    /// Its state.
+    /// The job's state.
     pub fn state(&self) -> State {
         match (self.end(), self.phase()) {
             (Some(end), _) if end.is_canceled => State::Canceled,
@@ -334,7 +334,7 @@ impl Job {
     }
 }
 
-/// Asks a gateway to have the jobs carried that no process carries.
+/// Asks a gateway to have all jobs carried that no process carries.
 ///
 /// # Errors
 /// Those of asking.
@@ -382,7 +382,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     Ok(serde_json::from_slice(&read_file(path)?)?)
 }
 
-/// Writes a file that is either whole or absent.
+/// Writes a file such that it is either complete or absent.
 pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     own_file::keep(path, &serde_json::to_vec(value)?)
 }
@@ -458,7 +458,7 @@ mod tests {
         let old = create(directory.path(), &submitted(), &[]).unwrap();
         old.set_end(&end(1)).unwrap();
         let waits = create(directory.path(), &submitted(), &[]).unwrap();
-        // Its number would be given again.
+        // This job stays because its number would be given again.
         assert!(old.directory.exists());
         let third = create(directory.path(), &submitted(), &[]).unwrap();
         assert!(!old.directory.exists() && third.id == 3);

@@ -1,5 +1,5 @@
-//! What the batch systems of other sites have: each site's holder reports it, to a job that runs nothing. So
-//! a site tells those whose jobs may use its allocations, and its audit records it.
+//! What the batch systems of other sites have: each site's holder reports it to a job that runs nothing. So a
+//! site tells it only to those whose jobs may use its allocations, and its audit records the question.
 
 use crate::batch::far::{self, Line};
 use causeway_batch::offer::Offer;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long a site may be silent. Its batch system has 30 s.
+/// How long a site may be silent. Its batch system may take 30 s.
 const SILENT: Duration = Duration::from_secs(40);
 
 /// What each site's batch system has, or why that is not known.
 pub type Offers = BTreeMap<String, Result<Offer, String>>;
 
-/// The other sites that can be asked: those that list no nodes of their own.
+/// The other sites that can be asked: those that list no nodes themselves.
 pub fn askable(sites: &Sites) -> Vec<String> {
     let others = sites.sites.iter().filter(|site| site.name != sites.site);
     let reachable = others.filter(|site| site.unreachable.is_none());
@@ -24,7 +24,7 @@ pub fn askable(sites: &Sites) -> Vec<String> {
     without_nodes.map(|site| site.name.clone()).collect()
 }
 
-/// Asks these sites, all at once.
+/// Asks all these sites at once.
 ///
 /// # Errors
 /// The own gateway cannot be asked, or starts no job.
@@ -72,7 +72,7 @@ fn hear(stream: UnixStream, now: u64) -> Result<Offer, String> {
         match line.read() {
             FromHolder::Offer(piece) => {
                 let is_last = piece.is_last;
-                // A site that never ends tells nothing new.
+                // If a site does not stop, what it sends is nothing new.
                 if !offer.add(piece, now) || is_last {
                     return Ok(offer);
                 }

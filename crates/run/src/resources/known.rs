@@ -1,12 +1,12 @@
-//! The graph by what a gateway says. Pure.
+//! Builds the graph from what a gateway says. Pure.
 
 use super::measured::Measured;
 use causeway_control::{self as control, SiteStatus, Sites, Status};
 use causeway_resources::{Described, Graph, Link, Node, Site, Source, classes_of};
 use std::collections::HashSet;
 
-/// The graph from a gateway's two answers. Links of other sites' gateways are as old as their last message,
-/// whose age is not reported.
+/// The graph from a gateway's two answers. What is known about links of other sites' gateways is as old as
+/// those gateways' last messages, whose age is not reported.
 pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> Graph {
     let own = status.tunnels.iter().filter_map(|tunnel| {
         let link = tunnel.link()?;
@@ -22,7 +22,7 @@ pub fn graph(sites: &Sites, status: &Status, measured: &Measured, now: u64) -> G
         .flat_map(|(from, links)| links.iter().map(|link| link_from(from, link)));
     let names: HashSet<&str> = sites.sites.iter().map(|site| site.name.as_str()).collect();
     let mut pairs = HashSet::new();
-    // Another gateway may tell of a site that has gone, or anything else.
+    // Another gateway may report about a site that has gone, or send anything else.
     let mut is_new = |link: &Link| {
         let is_known = names.contains(&*link.from) && names.contains(&*link.to);
         is_known && link.from != link.to && pairs.insert((link.from.clone(), link.to.clone()))

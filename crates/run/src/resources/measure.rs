@@ -1,4 +1,4 @@
-//! `causeway resources --measure`: a job that inspects each node, and measures one of each kind.
+//! `causeway resources --measure`: runs a job that inspects each node, and measures one node of each kind.
 
 use super::measured::Measured;
 use super::node::Seen;
@@ -14,25 +14,25 @@ use std::time::Duration;
 /// How long the cores of a node compute.
 const SECONDS: u64 = 5;
 
-/// How long a node may take to answer. ssh gives up on one that is switched off after ten seconds.
+/// How long a node may take to answer. ssh needs ten seconds to give up on one that is switched off.
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// Most nodes of a site that are named if they do not answer.
 const NAMED: usize = 5;
 
-/// A node that runs more than this for each of its cores, in thousandths, is too busy to be measured.
+/// The load per core, in thousandths, above which a node is too busy to be measured.
 const BUSY: u32 = 250;
 
 /// A node to inspect.
 struct Target {
     site: String,
     name: String,
-    /// Its address: names of two sites' nodes may be the same.
+    /// The node's address: nodes of two sites may have the same name.
     address: String,
 }
 
 /// Inspects the nodes that the sites list, and those of the allocations that `alloc` names, and adds what it
-/// sees. `now` is in seconds since 1970.
+/// finds. `now` is in seconds since 1970.
 ///
 /// # Errors
 /// There is no node to inspect, or none that answers.
@@ -79,14 +79,15 @@ pub fn measure(
         .map(|target| (target.site.as_str(), target.name.as_str()))
         .collect();
     for (site, seen) in by_site {
-        // A site has more nodes than those of an allocation; one that is silent now was seen before.
+        // A site has more nodes than those of an allocation, and one that does not answer now may have been
+        // inspected before.
         let has = |name: &str| allocations.contains_key(site) || listed.contains(&(site, name));
         measured.add(site, seen, has, now);
     }
     Ok(())
 }
 
-/// Measures one node of each kind, all at the same time. Says where this fails.
+/// Measures one node of each kind, all at the same time. Reports failures.
 fn add_speeds(
     token: &str,
     command: &str,
@@ -129,8 +130,8 @@ fn targets(sites: &Sites) -> Vec<Target> {
         .collect()
 }
 
-/// A job that lasts as long as its connection. Sites that take no part are reported when their nodes do not
-/// answer.
+/// Starts a job that lasts as long as its connection. Sites that do not take part are reported; so are their
+/// nodes, which do not answer.
 fn job(
     targets: &[Target],
     allocations: &Allocations,
@@ -150,7 +151,7 @@ fn job(
     Ok((job.token, connection))
 }
 
-/// The nodes that have answered, by their numbers. Says which have not.
+/// The nodes that have answered, by their numbers. Reports which have not.
 fn seen_at(targets: &[Target], answers: Vec<Option<Result<Seen, String>>>) -> BTreeMap<usize, Seen> {
     let mut seen = BTreeMap::new();
     let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
@@ -179,16 +180,16 @@ fn seen_at(targets: &[Target], answers: Vec<Option<Result<Seen, String>>>) -> BT
     seen
 }
 
-/// Nodes of a site that are of one kind.
+/// Nodes of a site that are of the same kind.
 #[derive(Debug)]
 struct Kind {
-    /// The numbers of its nodes.
+    /// The numbers of the nodes.
     nodes: Vec<usize>,
-    /// The number of the one that is measured: the least busy.
+    /// The number of the node that is measured: the least busy one.
     first: usize,
-    /// What that one has.
+    /// What that node has.
     seen: Seen,
-    /// How people find it.
+    /// The name by which people find the node.
     name: String,
 }
 
@@ -216,7 +217,7 @@ fn kinds(targets: &[Target], seen: &BTreeMap<usize, Seen>) -> Vec<Kind> {
 }
 
 impl Kind {
-    /// Says what is measured now.
+    /// Describes what is measured now.
     fn describe(&self) -> String {
         let node = &self.seen.node;
         let others = match self.nodes.len() - 1 {

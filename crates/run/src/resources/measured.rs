@@ -1,4 +1,4 @@
-//! What was measured of nodes before, kept in a file of this user.
+//! What was measured on nodes before; it is kept in a file of this user.
 
 use super::node::Seen;
 use causeway_bench::node::Node;
@@ -16,18 +16,18 @@ const MAX_BYTES: usize = 32 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured(BTreeMap<String, BTreeMap<String, Known>>);
 
-/// A node as it was seen.
+/// A node as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// What it has.
+    /// What the node has.
     pub node: Node,
-    /// How fast its cores are, if a node of its kind was measured.
+    /// How fast the node's cores are, if a node of its kind was measured.
     pub speed_thousandths: Option<u32>,
-    /// When that was seen, in seconds since 1970.
+    /// When this was found, in seconds since 1970.
     pub at: u64,
 }
 
-/// All grids of this user, by name.
+/// What was measured in each of this user's grids, by name.
 type Grids = BTreeMap<String, Measured>;
 
 fn file() -> Result<PathBuf, TextError> {
@@ -36,10 +36,10 @@ fn file() -> Result<PathBuf, TextError> {
         .join("nodes.json"))
 }
 
-/// What was measured of a grid; empty if nothing was.
+/// What was measured in a grid; empty if nothing was.
 ///
 /// # Errors
-/// The file is there, and cannot be read or is damaged.
+/// The file exists, but cannot be read or is damaged.
 pub fn read(grid: &str) -> Result<Measured, TextError> {
     Ok(grids()?.remove(grid).unwrap_or_default())
 }
@@ -55,13 +55,13 @@ fn grids() -> Result<Grids, TextError> {
 }
 
 impl Measured {
-    /// Returns a node as it was seen.
+    /// Returns a node as it was found.
     pub fn of(&self, site: &str, node: &str) -> Option<&Known> {
         self.0.get(site)?.get(node)
     }
 
-    /// Adds what was seen of nodes of a site now. Of the others, keeps those that the site still has, for
-    /// which `has` is true.
+    /// Adds what was found on nodes of a site now. Of the other nodes, it keeps those that the site still
+    /// has, for which `has` returns true.
     pub fn add(&mut self, site: &str, seen: Vec<(String, Seen)>, has: impl Fn(&str) -> bool, at: u64) {
         let nodes = self.0.entry(site.to_owned()).or_default();
         nodes.retain(|name, _| has(name));
@@ -75,7 +75,7 @@ impl Measured {
         }));
     }
 
-    /// Keeps this for later commands.
+    /// Saves this for later commands.
     ///
     /// # Errors
     /// The file cannot be written.

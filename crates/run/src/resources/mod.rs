@@ -1,7 +1,7 @@
-//! What the grid has, as this host's gateway knows it. What a graph is, and its forms, is in
-//! crates/resources. `known` is what the gateway says, `offered` what the batch system of its site has,
-//! `elsewhere` what those of other sites have. `measure` inspects nodes: each runs `node` to say what it has,
-//! and `measured` keeps it.
+//! What the grid has, as this host's gateway knows it. What a graph is, and its output formats, are in
+//! crates/resources. `known` is what the gateway says, `offered` is what the batch system of its site has,
+//! and `elsewhere` is what those of other sites have. `measure` inspects nodes: each runs `node` to say what
+//! it has, and `measured` stores that.
 
 mod elsewhere;
 mod known;
@@ -19,11 +19,11 @@ pub use elsewhere::Offers;
 use measured::Measured;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the grid has, as this host's gateway and the batch systems say. With `measure`, first inspects the
-/// nodes of all sites, or of these allocations, and keeps what they say.
+/// What the grid has, as reported by this host's gateway and the batch systems. With `measures`, it first
+/// inspects the nodes of all sites, and of these allocations, and stores the results.
 ///
 /// # Errors
-/// The gateway cannot be asked, or what was measured cannot be kept.
+/// The gateway cannot be asked, or the results cannot be stored.
 pub fn graph(measures: Option<&[String]>, now: u64) -> Result<Graph, Failure> {
     let socket = control::socket();
     let mut sites = questions::sites(&socket).map_err(Failure::new)?;
@@ -47,7 +47,7 @@ pub fn graph(measures: Option<&[String]>, now: u64) -> Result<Graph, Failure> {
     Ok(graph)
 }
 
-/// What was measured of the grid's nodes. Says so if that cannot be read.
+/// What was measured on the grid's nodes. Reports it if that cannot be read.
 pub fn measured(status: &Status) -> Measured {
     measured::read(&grid_name(status)).unwrap_or_else(|error| {
         say::error(format_args!("causeway: {error}"));
@@ -71,7 +71,7 @@ pub fn offers(sites: &Sites, now: u64) -> Result<Offers, ControlError> {
     Ok(offers)
 }
 
-/// This host's clock, in seconds since 1970.
+/// The time of this host's clock, in seconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_secs()

@@ -1,4 +1,4 @@
-//! `causeway look-at-node`: what the node on which it runs has, as a line of JSON.
+//! `causeway look-at-node`: prints what the node on which it runs has, as a line of JSON.
 
 use causeway_bench::node::{MAX_NAME, Node, speed_thousandths};
 use causeway_host::say;
@@ -14,13 +14,13 @@ pub struct Args {
     speed: Option<u32>,
 }
 
-/// Its answer.
+/// The command's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
     /// What the node has.
     pub node: Node,
-    /// How fast its cores are, if that was measured.
+    /// How fast the node's cores are, if that was measured.
     pub speed_thousandths: Option<u32>,
 }
 
@@ -29,10 +29,10 @@ const MOST_CORES: u32 = 65_536;
 const MOST_BYTES: u64 = 1 << 50;
 
 impl Seen {
-    /// Reads an answer of another site's node.
+    /// Reads the answer of another site's node.
     ///
     /// # Errors
-    /// It is malformed, or no node has that much.
+    /// The answer is malformed, or no node has as much as it says.
     pub fn read(line: &str) -> Result<Seen, String> {
         let seen: Seen = serde_json::from_str(line.trim()).map_err(|_| "its answer is not understood")?;
         let node = &seen.node;

@@ -1,4 +1,4 @@
-//! What the batch system of the own site has: its partitions and nodes, and what of them is free.
+//! What the batch system of the own site has: its partitions and nodes, and how much of them is free.
 
 use super::measured::Measured;
 use crate::batch::commands::Batch;
@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, HashSet};
 /// Asks the batch system of the own site.
 ///
 /// # Errors
-/// It is not known, its commands fail, or their answers are not understood; in one sentence.
+/// The batch system is not known, its commands fail, or their answers are not understood; the error is one
+/// sentence.
 pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
     let system: System = access.system.parse()?;
     let batch = Batch {
@@ -22,8 +23,8 @@ pub fn ask(access: &BatchAccess) -> Result<Offer, String> {
     batch.offer()
 }
 
-/// Adds it to the site. A node that the site's gateway also lists is there once, as the batch system has it;
-/// what it does not say comes from measurements.
+/// Adds the offer to the site. A node that the site's gateway also lists occurs only once, as the batch
+/// system describes it; what the batch system does not say comes from measurements.
 pub fn add(site: &mut Site, offer: Offer, measured: &Measured) {
     let known = |name: &str| measured.of(&site.name, name);
     site.limits = offer.limits.into_iter().map(limit).collect();
@@ -121,7 +122,7 @@ a-2|long|up|infinite|1-infinite|idle|0/4/0/4|1|(null)
         assert_eq!(site.partitions[1].classes, ["4-slots-3"]);
         let node = &site.classes[1].nodes[0];
         assert_eq!((node.free_slots, node.free_at), (Some(3), Some(50)));
-        // Whatever a batch system has goes through JGF unchanged.
+        // Whatever a batch system has passes through JGF unchanged.
         let graph = Graph {
             name: "g".into(),
             sites: vec![site],

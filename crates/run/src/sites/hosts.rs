@@ -1,7 +1,7 @@
-//! Finds the sites of hosts that a user names by a launcher's options, variables and files.
+//! Finds the sites of hosts that a user names in a launcher's options, variables and files.
 //!
-//! The launchers have a dozen forms of host files and of lists. All of them name hosts in words, so every
-//! word that is a node's name or address counts; one that is there for another reason makes a site take part
+//! The launchers have a dozen formats of host files and lists. All of them name hosts by words, so every word
+//! that is the name or address of a node counts; one that has another meaning there makes a site take part
 //! unnecessarily.
 
 use causeway_control::name::means;
@@ -13,10 +13,10 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// More than the names of all nodes that a site may have.
+/// Most bytes that are read of a file: more than the names of all nodes that a site may have.
 const MOST_READ: u64 = 16 << 20;
 
-/// The sites of the hosts in these values of options and variables: lists, or names of files.
+/// The sites of the hosts in these values of options and variables, which are lists, or names of files.
 pub fn sites_of(known: &Sites, values: &[OsString]) -> Vec<String> {
     let mut words = BTreeSet::new();
     for value in values {
@@ -28,7 +28,7 @@ pub fn sites_of(known: &Sites, values: &[OsString]) -> Vec<String> {
     named.map(|info| info.name.clone()).collect()
 }
 
-/// A file of hosts; `None` if there is none. A pipe is left to the launcher.
+/// Reads a file of hosts; `None` if there is no such file. A pipe is left to the launcher.
 fn read(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|_| path.is_file())?;
     let mut text = Vec::new();
@@ -36,7 +36,8 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Words, whole and in pieces: a host may come after `=` and before `:`, and an address of IPv6 has colons.
+/// The words of a text, as wholes and in pieces: a host may follow `=` or precede `:`, and an IPv6 address
+/// contains colons.
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter_map(|line| line.split('#').next());
     let between = |letter: char| letter.is_whitespace() || ",;[]()".contains(letter);

@@ -1,5 +1,5 @@
-//! Decides which sites take part, and with how many ranks: compares `--sites` with what the gateway says.
-//! Pure, but for `own_address`.
+//! Decides which sites take part, and with how many ranks: it compares `--sites` with what the gateway says.
+//! Pure, except for `own_address`.
 
 mod hosts;
 
@@ -19,21 +19,21 @@ use std::net::IpAddr;
 /// The sites and nodes that the job uses.
 #[derive(Debug)]
 pub struct Chosen<'a> {
-    /// What was asked for.
+    /// What the user requests.
     pub wish: Wish,
-    /// Ranks of each node.
+    /// The number of ranks on each node.
     pub shares: Vec<Share<'a>>,
-    /// Sites that take part; empty if Causeway does not choose them.
+    /// The sites that take part; empty if Causeway does not choose them.
     pub sites: Vec<&'a SiteInfo>,
 }
 
 impl Chosen<'_> {
-    /// Names of the sites that take part.
+    /// The names of the sites that take part.
     pub fn names(&self) -> Vec<String> {
         self.sites.iter().map(|site| site.name.clone()).collect()
     }
 
-    /// Nodes with ranks, each with its site, as launchers name them.
+    /// The nodes with ranks, each with its site, by the names that launchers use.
     pub fn nodes(&self) -> Vec<(String, String)> {
         let shares = self.shares.iter();
         shares
@@ -41,13 +41,13 @@ impl Chosen<'_> {
             .collect()
     }
 
-    /// Whether a site takes part, as far as Causeway chooses that.
+    /// Whether a site takes part, as far as Causeway chooses.
     pub fn uses(&self, site: &str) -> bool {
         self.sites.is_empty() || self.sites.iter().any(|used| used.name == site)
     }
 }
 
-/// A node as launchers name it.
+/// The name of a node that launchers use.
 pub fn launchers_name(node: &NodeInfo) -> String {
     match stands_by_name(node) {
         true => node.name.clone(),
@@ -55,10 +55,10 @@ pub fn launchers_name(node: &NodeInfo) -> String {
     }
 }
 
-/// Checks the user's sites and distributes the ranks.
+/// Checks the sites that the user has named, and distributes the ranks.
 ///
 /// # Errors
-/// Unknown or unreachable sites, contradicting counts, too few slots.
+/// Unknown or unreachable sites, contradictory counts, too few slots.
 pub fn choose<'a>(
     known: &'a Sites,
     wanted: Option<&[(String, Option<u32>)]>,
@@ -98,14 +98,14 @@ pub fn choose<'a>(
     if shares.is_empty() {
         return none();
     }
-    // Those that got no rank need nothing.
+    // Sites that got no rank take no part.
     let used: HashSet<&str> = shares.iter().map(|share| share.site).collect();
     let used = |info: &&SiteInfo| used.contains(info.name.as_str());
     let sites = infos.iter().copied().filter(used).collect();
     Ok(Chosen { wish, shares, sites })
 }
 
-/// Refuses names of hosts that no gateway knows. Launchers look them up before they ask, for seconds.
+/// Refuses names of hosts that no gateway knows. Launchers would look them up for seconds before asking.
 fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
     let own = nix::unistd::gethostname().unwrap_or_default();
     let own = own.to_string_lossy();
@@ -116,7 +116,7 @@ fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
             || means(host, &own)
             || infos().any(|info| info.nodes.iter().any(|node| means(host, &node.name)))
     };
-    // An address of IPv6 was cut at its first colon.
+    // An IPv6 address was cut at its first colon.
     let is_number = |host: &str| host.bytes().all(|byte| byte.is_ascii_hexdigit()) || host.starts_with('[');
     let mut hosts = line.hosts.iter();
     match hosts.find(|host| !is_known(host) && !is_number(host)) {
@@ -126,8 +126,8 @@ fn check_hosts(known: &Sites, line: &CommandLine) -> Result<(), RunError> {
     }
 }
 
-/// Refuses sites whose connections no gateway would carry. If the user names hosts, the gateways themselves
-/// decide.
+/// Refuses sites whose connections no gateway would carry. If the user names hosts, this is left to the
+/// gateways.
 ///
 /// # Errors
 /// The first such site.
@@ -138,7 +138,8 @@ pub fn check_transparent(known: &Sites, chosen: &Chosen) -> Result<(), RunError>
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
-/// Replaces virtual addresses of this site's nodes by real ones, for a run in which nothing translates them.
+/// Replaces virtual addresses of this site's nodes with real ones, for a run in which nothing translates
+/// them.
 pub fn name_own_hosts_as_they_are(known: &mut Sites) {
     let mut sites = known.sites.iter_mut().filter(|site| site.name == known.site);
     let Some(info) = sites.find_map(|site| site.info.as_mut()) else {
@@ -155,7 +156,7 @@ pub fn name_own_hosts_as_they_are(known: &mut Sites) {
 }
 
 /// Refuses sites whose addresses nothing translates; see [`name_own_hosts_as_they_are`]. If the user names
-/// hosts, the kernels decide.
+/// hosts, this is left to the kernels.
 ///
 /// # Errors
 /// The first such site.
@@ -164,7 +165,7 @@ pub fn check_real(chosen: &Chosen) -> Result<(), RunError> {
     foreign.map_or(Ok(()), |site| Err(RunError::Virtual(site.name.clone())))
 }
 
-/// Refuses nodes that the host list names by a name that several sites have.
+/// Refuses nodes that the host list names by a name that several sites use.
 ///
 /// # Errors
 /// The first such node.
@@ -187,11 +188,11 @@ pub fn check_names(known: &Sites, chosen: &Chosen) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The version of IP that all of these sites have, including the site where the launcher runs: each process
-/// of an MPI must reach each other one.
+/// The version of IP that all these sites have, and the site where the launcher runs as well: each process of
+/// an MPI must be able to reach each other one.
 ///
 /// # Errors
-/// There is none, or the launcher does not speak it.
+/// The sites have no version in common, or the launcher does not support it.
 pub fn common_ip(known: &Sites, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunError> {
     let has = |site: &SiteInfo, v6: bool| {
         let subnets = site
@@ -227,15 +228,15 @@ pub fn own_site(known: &Sites) -> Option<Site> {
     own.info.as_ref()?.site().ok()
 }
 
-/// The sites of these names, as far as they are known.
+/// The sites with these names, as far as they are known.
 pub fn known_by_name(known: &Sites, names: &[String]) -> Vec<Site> {
     let infos = known.sites.iter().filter_map(|site| site.info.as_ref());
     let named = infos.filter(|info| names.contains(&info.name));
     named.filter_map(|info| info.site().ok()).collect()
 }
 
-/// This host's address that other sites' daemons can call, and its interface. It is the grid's address if the
-/// shim translates, else the real one.
+/// The address of this host that other sites' daemons can call, and its interface. It is the address in the
+/// grid if the shim translates, and otherwise the real one.
 pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> {
     let site = own_site(known)?;
     let interfaces = nix::ifaddrs::getifaddrs().ok()?;
@@ -251,7 +252,7 @@ pub fn own_address(known: &Sites, translates: bool) -> Option<(String, IpAddr)> 
     Some((name, address))
 }
 
-/// Where a job with these sites runs; allocations of other sites are not for it.
+/// Where a job with these sites runs; allocations of other sites are left out.
 pub fn plan(
     known: &Sites,
     chosen: &Chosen,
@@ -273,16 +274,16 @@ pub fn plan(
     }
 }
 
-/// Names of the sites that a run may use; empty if it may use all.
+/// The names of the sites that a run may use; empty if it may use all.
 pub fn names(wanted: Option<&[(String, Option<u32>)]>) -> Vec<String> {
     let all = wanted.into_iter().flatten();
     all.map(|(name, _)| name.clone()).collect()
 }
 
-/// Reads `name=ranks` or `name`, all of one kind.
+/// Reads `name=ranks` or `name`; all entries must be of the same kind.
 ///
 /// # Errors
-/// It has another form, or names a site twice.
+/// The text has another form, or names a site twice.
 pub fn parse(text: &str) -> Result<Shares, RunError> {
     let wrong = |reason| RunError::Sites(text.to_owned(), reason);
     let mut sites = Shares::new();
@@ -342,14 +343,14 @@ fn named_sites<'a>(
     wanted: &[(String, Option<u32>)],
 ) -> Result<Vec<&'a SiteInfo>, RunError> {
     let names = wanted.iter().map(|(name, _)| name);
-    // In the user's order: the first site named gets the first ranks.
+    // The user's order is kept: the site named first gets the first ranks.
     names.map(|name| usable_site(known, name)).collect()
 }
 
-/// A site that the user has named, which must be there and reachable.
+/// A site that the user has named, which must exist and be reachable.
 ///
 /// # Errors
-/// It is not.
+/// The site does not exist, or cannot be reached.
 pub fn usable_site<'a>(known: &'a Sites, name: &str) -> Result<&'a SiteInfo, RunError> {
     match known.sites.iter().find(|site| site.name == name) {
         Some(site) => usable(site, ""),
@@ -361,7 +362,7 @@ pub fn usable_site<'a>(known: &'a Sites, name: &str) -> Result<&'a SiteInfo, Run
 }
 
 fn all_sites(known: &Sites) -> Result<Vec<&SiteInfo>, RunError> {
-    // The user would notice a missing site only late; leaving one out takes a word.
+    // The user would notice a missing site only late; to leave one out takes only a word.
     known
         .sites
         .iter()

@@ -67,7 +67,7 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
         refused.contains("MPICH's launcher") && refused.contains("site nancy"),
         "{refused}"
     );
-    // The launcher's own site counts, though no rank is there.
+    // The launcher's own site counts, although it has no rank.
     let refused = ip(Mpi::OpenMpi4, &[&v4], &[&v6]).unwrap_err();
     assert!(
         refused.contains("nancy has only IPv6 addresses and rennes only IPv4 addresses"),
@@ -76,7 +76,7 @@ fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothi
     assert_eq!(common_ip(&known, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
 }
 
-/// [`super::choose`], given what follows `--sites`.
+/// Calls [`super::choose`] with a value of `--sites`.
 fn choose<'a>(known: &'a Sites, sites: Option<&str>, line: &CommandLine) -> Result<Chosen<'a>, RunError> {
     let wanted = sites.map(parse).transpose()?;
     super::choose(known, wanted.as_deref(), line)
@@ -152,7 +152,7 @@ fn without_the_shim_every_site_used_must_take_what_its_router_hands_over() {
     );
 }
 
-/// Rennes and nancy both have 192.168.1.0/24, and nodes of the same names.
+/// Sites of which two, rennes and nancy, have 192.168.1.0/24 and nodes of the same names.
 fn overlap() -> Sites {
     let mut known = known();
     for (at, site) in known.sites[..2].iter_mut().enumerate() {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 /// accept(2).
 ///
 /// # Safety
-/// As of the C function: `address` is null or points to `*length` writable bytes.
+/// Those of the C function: `address` is null, or points to `*length` writable bytes.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let real = |peer: &mut Peer| forward!(accept(fd, peer.address(), &raw mut peer.length));
@@ -22,7 +22,7 @@ pub unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, length
 /// accept4(2).
 ///
 /// # Safety
-/// As of [`accept`].
+/// Those of [`accept`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn accept4(
     fd: c_int,
@@ -38,7 +38,7 @@ pub unsafe extern "C-unwind" fn accept4(
 /// Accepts until there is a connection for the application.
 ///
 /// # Safety
-/// `to` is null or points to as many writable bytes as its length says.
+/// `to` is null, or points to as many writable bytes as its length says.
 unsafe fn accepting(
     fd: c_int,
     to: (*mut sockaddr, *mut socklen_t),
@@ -66,7 +66,7 @@ unsafe fn accepting(
     }
 }
 
-/// Where the kernel puts the peer of an accepted socket: room for every address family.
+/// The place where the kernel writes the peer of an accepted socket: it has room for every address family.
 struct Peer {
     storage: libc::sockaddr_storage,
     length: socklen_t,
@@ -88,14 +88,15 @@ impl Peer {
 
     fn bytes(&self) -> &[u8] {
         let length = (self.length as usize).min(size_of_val(&self.storage));
-        // SAFETY: bytes of a live structure that was zeroed as a whole.
+        // SAFETY: these are bytes of a live structure that was zeroed as a whole.
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), length) }
     }
 
-    /// The result of accept() on a listener; `None` when the connection was not for us, or not yet.
+    /// The result of accept() on a listener; `None` if the connection was not for the application, or not
+    /// yet.
     ///
     /// # Safety
-    /// As of [`write_peer`].
+    /// Those of [`write_peer`].
     unsafe fn hand_out(
         &self,
         listener: c_int,
@@ -118,10 +119,10 @@ impl Peer {
     }
 }
 
-/// Gives out a peer's address, where it is asked for.
+/// Writes a peer's address, if the caller wants it.
 ///
 /// # Safety
-/// The address is null or points to as many writable bytes as the length says.
+/// The address is null, or points to as many writable bytes as the length says.
 unsafe fn write_peer(bytes: &[u8], (address, length): (*mut sockaddr, *mut socklen_t)) {
     // SAFETY: the caller's promise.
     if let Some(room) = unsafe { length.as_ref() }.copied()

@@ -1,5 +1,5 @@
-//! accept() and getpeername() of real programs with the real library, on connections made as a gateway makes
-//! them: from its address and ports, preface first.
+//! accept() and getpeername() in real programs with the real library, on connections made the way a gateway
+//! makes them: from its address and ports, with the preface first.
 
 use crate::support::*;
 

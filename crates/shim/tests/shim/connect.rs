@@ -1,4 +1,4 @@
-//! connect() of real programs with the real library, towards a gateway the test controls.
+//! connect() in real programs with the real library, to a gateway that the test controls.
 
 use crate::support::*;
 use causeway_wire::preface::Decoded;
@@ -34,7 +34,7 @@ assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == bytes(16)
         expected.extend(preface.source.port().to_be_bytes());
         expected.extend(b"\x04\xd2\xe0\0\x1a\x02\x01");
         assert!(raw.starts_with(&expected) && raw.len() == 57, "{raw:?}");
-        // The token stays here, whoever listens there.
+        // The token is not sent to whoever listens there.
         assert!(!raw.windows(4).any(|part| TOKEN.0.windows(4).any(|of| of == part)));
     });
 }
@@ -98,7 +98,7 @@ asyncio.run(refused())
 fn an_mpis_nonblocking_connect_is_done_at_once_and_asks_for_no_verdict() {
     on_a_node(|node| {
         let prefaces = answering_gateway(GATEWAY, b"never sent");
-        // A library whose name begins as an MPI's does.
+        // A library whose name begins like an MPI's.
         let source = "#include <sys/socket.h>\n\
             int own_connect(int fd, void *to, unsigned length) { return connect(fd, to, length) ? -1 : 1; }\n";
         let library = node.shared_library("libmpi_like.so", source);
@@ -128,7 +128,7 @@ fn every_failing_verdict_has_its_errno_and_the_socket_can_try_again() {
     on_a_node(|node| {
         use Reason::*;
         let _prefaces = gateway(GATEWAY, |mut intake| {
-            // The port asked for is the reason's number; port 100 connects.
+            // The port that is requested is the number of the reason; port 100 connects.
             let reason = Reason::from_code(intake.preface.destination.port() as u8);
             let verdict = reason.map_or(Verdict::Connected, Verdict::Failed);
             intake
@@ -202,7 +202,7 @@ fn what_listens_in_the_gateways_place_and_does_not_know_the_job_gets_nothing_of_
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
-                // Sends back what it hears, or says what a gateway says to whoever believes it.
+                // The peer sends back what it gets, or what a gateway would say to a client that believes it.
                 let mut bytes = vec![0; 1000];
                 let length = stream.read(&mut bytes).unwrap();
                 let _ = match number % 2 {
@@ -258,7 +258,7 @@ for blocking in (True, False, True):
 #[test]
 fn a_gateway_that_does_not_answer_is_a_refusal_within_a_deadline() {
     on_a_node(|node| {
-        // No one has 10.1.0.77: the kernel asks the LAN for it, for three seconds.
+        // Nobody has 10.1.0.77: the kernel asks the LAN for it, for three seconds.
         let mut command = node.python(
             r#"
 for blocking in (True, False):
@@ -336,12 +336,12 @@ assert only.connect_ex(REMOTE6) == errno.ENETUNREACH
 fn what_lies_in_a_network_of_the_node_is_no_other_sites_but_for_the_nodes_that_this_one_lists() {
     on_a_node(|node| {
         let _prefaces = gateway(GATEWAY, |intake| echo(intake.stream));
-        // A neighbour in a network that is not the site's, and which nancy announces.
+        // A neighbour in a network that is not the site's, and that nancy announces.
         let neighbour = TcpListener::bind("192.168.7.1:0").expect("the node's other network");
         let port = neighbour.local_addr().expect("bound").port();
         let wide = "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767\
                     |nancy;192.168.0.0/16,10.64.0.0/10;10.2.0.253:7000;20000-32767;192.168.7.9";
-        // The site names a network that no interface of the node is in.
+        // The site names a network in which no interface of the node is.
         let named = wide.replacen("32767|", "32767;;10.77.0.0/16|", 1);
         let through = |grid: &str, to: &str| {
             let mut python = node.python(&format!(
@@ -368,7 +368,7 @@ fn what_lies_in_a_network_of_the_node_is_no_other_sites_but_for_the_nodes_that_t
 #[test]
 fn what_is_not_for_another_site_stays_native() {
     on_a_node(|node| {
-        // No gateway listens: whatever went there would fail, and say so.
+        // No gateway listens: whatever was redirected to it would fail, with a message.
         let stderr = node.passes(
             r#"
 for address in (("127.0.0.1", 0), ("10.1.0.1", 0), ("192.168.7.1", 0)):
@@ -449,7 +449,7 @@ assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == timeout
 #[test]
 fn a_signal_runs_its_handler_and_the_wait_for_the_verdict_goes_on() {
     on_a_node(|node| {
-        // The verdict is sent when the handler has made its own connection.
+        // The verdict is sent once the handler has made its own connection.
         let (sender, receiver) = std::sync::mpsc::channel();
         let receiver = std::sync::Arc::new(std::sync::Mutex::new(receiver));
         let _prefaces = gateway(GATEWAY, move |mut intake| {

@@ -1,4 +1,4 @@
-//! Which addresses a program on a node with two networks sees.
+//! Which addresses a program sees on a node with two networks.
 
 use crate::support::*;
 

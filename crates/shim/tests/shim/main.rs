@@ -1,4 +1,4 @@
-//! The preload library in real programs, each test on a node of its own.
+//! The preload library in real programs, each test on a separate node.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod accept;

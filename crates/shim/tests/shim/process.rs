@@ -1,5 +1,5 @@
 //! What processes do with descriptors and the environment: duplicating, forking, executing, many threads; and
-//! programs that are no part of a job.
+//! programs that do not belong to a job.
 
 use crate::support::*;
 

@@ -1,5 +1,5 @@
-//! A node whose addresses another site has too: its program sees and uses virtual ones, its kernel the real
-//! ones.
+//! A node whose addresses another site has, too: its program sees and uses virtual ones, and its kernel the
+//! real ones.
 
 use crate::support::*;
 use causeway_wire::Token;
@@ -154,7 +154,7 @@ assert peer == (AWAY, 77) == taken.getpeername() and taken.recv(5) == b"hello", 
     });
 }
 
-/// Where nancy's gateway is at nancy; here it may be anybody's host.
+/// The address of nancy's gateway, at nancy; here it may be any host.
 const NANCYS_GATEWAY: &str = "10.1.0.252:7000";
 
 const CONNECTS_FROM_RENNES: &str = r#"
@@ -162,14 +162,15 @@ s = tcp(); s.connect((AWAY, 1234))
 assert s.getpeername() == (AWAY, 1234) and s.getsockname()[0] == HOME, s.getsockname()
 "#;
 
-/// A host at the address of nancy's gateway says this before the own gateway answers.
+/// Checks that a process does not believe a host at the address of nancy's gateway, which says this before
+/// the own gateway answers.
 fn is_told_first_and_not_believed(node: &Node, says: impl Fn(&Question) -> Vec<u8> + Clone + Send + 'static) {
     add_address("10.1.0.252/24");
     let heard = Arc::new(Barrier::new(2));
     let told = Arc::clone(&heard);
     let impostor = move |stream: &mut TcpStream, question: &Question| {
         let _ = stream.write_all(&says(question));
-        // The process hangs up on what it does not believe.
+        // The process closes the connection if it does not believe what it reads.
         let _ = stream.read_to_end(&mut Vec::new());
         told.wait();
     };
@@ -318,7 +319,7 @@ for i in range(3):
     });
 }
 
-/// Opens a port of loopback. Whoever connects to it hears a byte once the gateway is up.
+/// Opens a port on loopback. Whoever connects to it gets a byte once the gateway is running.
 fn gateway_on_demand() -> (u16, JoinHandle<Prefaces>) {
     let starter = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = starter.local_addr().unwrap().port();

@@ -1,7 +1,7 @@
-//! Repairs the loss of a datagram without a round trip: a parity datagram follows every few.
+//! Repairs the loss of a datagram without a round trip: a parity datagram follows every few datagrams.
 //!
-//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees a repaired datagram as one that came
-//! late. Every datagram gets a head of ten bytes:
+//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), to which a repaired datagram looks like one that
+//! came late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
@@ -11,37 +11,38 @@
 //! byte 4-7     number of the datagram among all that the speaker sent to this address
 //! byte 8-9     in a parity, the sum (XOR) of its group's lengths; else zero
 //! ```
-//! A parity's number follows that of the group's last datagram. Its body is the sum of their bytes, shorter
-//! ones padded with zeros. So any one datagram that is missing from a group can be rebuilt. Nothing here is
-//! authenticated: a head that does not fit epoch and numbers is ignored, unless several in a row agree.
+//! A parity's number follows that of the group's last datagram. Its body is the sum of their bytes; shorter
+//! datagrams are padded with zeros. So any single datagram that is missing from a group can be rebuilt.
+//! Nothing here is authenticated: a head whose epoch or number does not fit is ignored, unless several in a
+//! row agree.
 
 use std::collections::VecDeque;
 
 /// Length of the head before every datagram.
 pub const HEAD_BYTES: usize = 10;
 
-/// Longest datagram after its head: the packets of all usual links.
+/// Longest datagram after its head: it has room for the packets of all usual links.
 pub const MAX_BYTES: usize = 1500;
 
 const PLAIN: u8 = 0x20;
 const MEMBER: u8 = 0x21;
 const PARITY: u8 = 0x22;
 
-/// Datagrams of a group at most: bits of [`Group::has`].
+/// Most datagrams of a group: the bits of [`Group::has`].
 const MOST: u8 = 64;
 
-/// Groups that wait for a missing datagram: one that is later than this was lost.
+/// How many groups may wait for a missing datagram: one that comes later than this was lost.
 const GROUPS: usize = 32;
 
-/// Missed datagrams are counted over this many.
+/// The number of datagrams over which missing ones are counted.
 const COUNTED: u32 = 512;
 
-/// A number this far from the previous ones is of another count; when `AGREE` in a row are, the speaker has
-/// restarted its count.
+/// The distance from the previous number at which another belongs to another count; if `AGREE` such numbers
+/// in a row fit together, the sender has restarted its count.
 const FAR: u32 = 1 << 16;
 const AGREE: u32 = 16;
 
-/// Lengths and bytes of some datagrams, added up.
+/// The lengths and the bytes of some datagrams, each added up.
 #[derive(Debug, Default)]
 struct Sum {
     bytes: Vec<u8>,
@@ -70,13 +71,13 @@ impl Sum {
 pub struct Encoder {
     epoch: u8,
     next: u32,
-    /// Datagrams of the open group.
+    /// How many datagrams the open group has.
     count: u8,
     sum: Sum,
 }
 
 impl Encoder {
-    /// Counts from 0. `epoch`: random.
+    /// Counts from 0. `epoch` is random.
     pub fn new(epoch: u8) -> Encoder {
         Encoder {
             epoch,
@@ -86,8 +87,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a datagram with its head. `group`: datagrams per parity, 0 for no parity. Returns true when
-    /// the group is full.
+    /// Appends a datagram with its head. `group` is the number of datagrams per parity; 0 means no parity.
+    /// Returns whether the group is full.
     pub fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
         let kind = if group == 0 { PLAIN } else { MEMBER };
         let place = (kind, self.count);
@@ -97,13 +98,13 @@ impl Encoder {
         if group == 0 {
             return false;
         }
-        // Fits: a datagram of UDP.
+        // The number fits: this is a datagram of UDP.
         self.sum.add(datagram.len() as u16, datagram);
         self.count += 1;
         self.count >= group.min(MOST)
     }
 
-    /// A group is open.
+    /// Whether a group is open.
     pub fn is_open(&self) -> bool {
         self.count > 0
     }
@@ -119,7 +120,7 @@ impl Encoder {
     }
 }
 
-/// Appends a datagram of no path: it is not counted.
+/// Appends a datagram that belongs to no path, and is not counted.
 pub fn stray(datagram: &[u8], out: &mut Vec<u8>) {
     head(out, (PLAIN, u8::MAX), 0, (0, 0), 0);
     out.extend_from_slice(datagram);
@@ -131,12 +132,12 @@ fn head(out: &mut Vec<u8>, (kind, place): (u8, u8), missed: u8, (epoch, number):
     out.extend_from_slice(&lengths.to_be_bytes());
 }
 
-/// The head of what arrived.
+/// The head of a datagram that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     kind: u8,
     place: u8,
-    /// How many of a thousand datagrams the far side missed lately; 255 for more.
+    /// How many of a thousand datagrams the far side has missed lately; 255 means more.
     pub missed: u8,
     epoch: u8,
     number: u32,
@@ -144,7 +145,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Splits a datagram into head and body; `None` when it is not one of ours.
+    /// Splits a datagram into head and body; `None` if it is not one of ours.
     pub fn split(datagram: &[u8]) -> Option<(Head, &[u8])> {
         let ([kind, place, missed, epoch, n0, n1, n2, n3, l0, l1], body) =
             datagram.split_first_chunk::<HEAD_BYTES>()?;
@@ -165,7 +166,7 @@ impl Head {
         (known && body.len() <= MAX_BYTES).then_some((head, body))
     }
 
-    /// The body is a datagram of QUIC.
+    /// Whether the body is a datagram of QUIC.
     pub fn carries(&self) -> bool {
         self.kind != PARITY
     }
@@ -178,11 +179,11 @@ impl Head {
 #[derive(Debug, Default)]
 struct Group {
     start: u32,
-    /// The sum of all members that are here, and of the parity.
+    /// The sum of all members that have arrived, and of the parity.
     sum: Sum,
-    /// Which members are here.
+    /// Which members have arrived.
     has: u64,
-    /// How many it has, once the parity is here.
+    /// How many members the group has, once the parity has arrived.
     count: Option<u8>,
 }
 
@@ -191,10 +192,10 @@ struct Group {
 pub struct Decoder {
     groups: VecDeque<Group>,
     missed: Missed,
-    /// Heads in a row that did not fit, and the epoch they name.
+    /// How many heads in a row did not fit, and the epoch that they name.
     misfits: (u32, u8),
     epoch: Option<u8>,
-    /// Datagrams that were repaired.
+    /// How many datagrams were repaired.
     pub repaired: u64,
 }
 
@@ -234,7 +235,7 @@ impl Decoder {
         true
     }
 
-    /// Takes a datagram whose head [`Decoder::fits`]; returns the datagram that it repairs, if any.
+    /// Receives a datagram whose head [`Decoder::fits`]; returns the datagram that it repairs, if any.
     pub fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
         self.missed.count(head.number);
         let start = head.number.wrapping_sub(head.place.into());
@@ -246,7 +247,7 @@ impl Decoder {
                     return None;
                 }
                 group.has |= bit;
-                // Fits: a datagram of UDP.
+                // The number fits: this is a datagram of UDP.
                 (group, body.len() as u16, body)
             }
             PARITY => {
@@ -263,7 +264,7 @@ impl Decoder {
         group.has |= 1 << at;
         let length = usize::from(group.sum.lengths);
         let at = self.groups.iter().position(|group| group.start == start)?;
-        // If the sum is shorter, what was added up was not one group.
+        // If the sum is shorter, the bytes that were added up did not come from one group.
         let made = self.groups[at].sum.bytes.get(..length)?;
         self.repaired += 1;
         Some(made)
@@ -286,7 +287,7 @@ impl Decoder {
 }
 
 impl Group {
-    /// The only missing member, if the parity is here.
+    /// The only missing member, if the parity has arrived.
     fn missing_one(&self) -> Option<u32> {
         let count = u32::from(self.count?);
         let all = u64::MAX >> (u64::BITS - count);
@@ -295,10 +296,11 @@ impl Group {
     }
 }
 
-/// How many of the datagrams that were sent arrive.
+/// Counts how many of the datagrams that were sent arrive.
 #[derive(Debug, Default)]
 struct Missed {
-    /// The highest number that arrived, which of those before it did, and the one that counting began at.
+    /// The highest number that has arrived, which of the numbers before it have, and the number at which
+    /// counting began.
     last: Option<u32>,
     recent: u128,
     first: u32,
@@ -312,7 +314,7 @@ impl Missed {
             self.first = number;
             number
         });
-        // Numbers wrap; what is behind came late, or twice.
+        // Numbers wrap; a number that is behind came late, or twice.
         let ahead = number.wrapping_sub(last) as i32;
         if ahead > 0 {
             self.last = Some(number);

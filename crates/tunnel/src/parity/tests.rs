@@ -6,7 +6,8 @@ fn datagrams(lengths: &[usize]) -> Vec<Vec<u8>> {
     lengths.iter().enumerate().map(filled).collect()
 }
 
-/// Returns all that is sent for these: themselves, and a parity after every `group` of them and the last.
+/// Returns all that is sent for these datagrams: the datagrams themselves, and a parity after every `group`
+/// of them and after the last one.
 fn sent(datagrams: &[Vec<u8>], group: u8) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(5);
     let mut all = Vec::new();
@@ -81,7 +82,7 @@ fn members_may_come_after_their_parity_and_twice() {
     let got = received(&mut decoder, [&all[3], &all[2], &all[2], &all[0], &all[0]]);
     assert_eq!(got[got.len() - 2], wanted[1]);
     assert_eq!(decoder.repaired, 1);
-    // It comes after all.
+    // The datagram arrives after all.
     received(&mut decoder, [&all[1], &all[3]]);
     assert_eq!(decoder.repaired, 1);
 }
@@ -147,7 +148,7 @@ fn what_is_not_ours_is_refused() {
 #[test]
 fn sums_that_contradict_themselves_make_nothing() {
     let mut decoder = Decoder::default();
-    // A parity of two that claims more bytes than it has.
+    // A parity for two members that claims more bytes than it has.
     let parity = [0x22, 2, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 1];
     let member = [0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     for bytes in [&parity[..], &member] {

@@ -1,4 +1,4 @@
-//! What one end makes of frames that the other would not send, or not so.
+//! How one end handles frames that the other would never send, or not in this way.
 
 use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};
 use causeway_tunnel::messages::MAX_MESSAGE;
@@ -17,14 +17,14 @@ fn a_stream_cut_into_single_bytes_makes_its_receiver_keep_no_more_pieces_than_it
     let now = Instant::now();
     let mut tunnel = Tunnel::new(Side::Even, Settings::default(), now);
     tunnel.lane_up(0, now);
-    // 2 MiB of window hold a million gaps; half as many are kept.
+    // A window of 2 MiB has room for a million gaps; half as many are kept.
     let id = tunnel.open(&request());
     let bytes = every_second_byte(id.0, (1 << 19) + 1);
     let mut input = &bytes[..bytes.len() - HEADER_BYTES - 1];
     assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
     let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
     assert_eq!(tunnel.on_input(0, &mut input, now), Err(ProtocolError::Early));
-    // What they waited for still comes in and makes room.
+    // The byte for which they waited still arrives, and makes room.
     tunnel.lane_up(0, now);
     let first = frame(Kind::Data, id.0, 0, b"x");
     let mut input = &first[..];
@@ -42,7 +42,7 @@ fn bytes_ahead_of_their_open_count_with_what_keeping_each_piece_takes() {
         let bytes = every_second_byte(1 + 2 * stream, 32_000);
         tunnel.on_input(0, &mut &bytes[..], now) == Err(ProtocolError::Early)
     });
-    // 64 MiB of one byte and 96 more for each piece.
+    // 64 MiB have room for this many pieces of one byte, each with 96 bytes of overhead.
     assert_eq!(taken, Some((64 << 20) / 97 / 32_000));
 }
 
@@ -91,7 +91,7 @@ fn a_message_longer_than_the_bound_keeps_no_tunnel_from_expiring() {
         bytes.extend(header.encode());
         bytes.extend(&part);
     }
-    // All that it says is here, and nothing comes behind it.
+    // The input ends here, and nothing follows it.
     let _ = tunnel.on_input(0, &mut &bytes[..], start);
     assert_eq!(tunnel.poll_event(), None);
     tunnel.lane_down(0, start);
@@ -131,7 +131,7 @@ fn frames_nobody_sends_end_in_an_error_or_are_dropped_but_never_panic() {
     }
 }
 
-/// Any kind with small numbers, so that they often mean something.
+/// A frame of any kind, with small numbers, so that they are often meaningful.
 fn random_frame(random: &mut Random) -> Vec<u8> {
     use Kind::*;
     let kinds = [

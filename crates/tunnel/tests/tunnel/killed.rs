@@ -1,4 +1,4 @@
-//! Ends of a tunnel that are killed, in histories of chance: see `causeway_tunnel_model::killed`.
+//! Ends of a tunnel that are killed, in random histories: see `causeway_tunnel_model::killed`.
 
 use causeway_tunnel::{Side, StreamId};
 use causeway_tunnel_model::killable::{End, byte};
@@ -22,7 +22,7 @@ fn an_end_that_is_killed_between_any_two_actions_goes_on_and_no_byte_is_lost_or_
     assert!(kills > 0, "nobody was killed");
 }
 
-/// Carries all that one end has for the other.
+/// Carries everything that one end has for the other.
 fn carry(ends: &mut [End; 2], from: usize, now: Instant) {
     let mut random = Random::of(1);
     let [near, far] = if from == 0 { [0, 1] } else { [1, 0] };

@@ -1,5 +1,5 @@
-//! What streams notice of lanes that delay, stall, overtake each other, die and come back: nothing but time.
-//! Seeded, in virtual time.
+//! What streams notice if lanes delay, stall, overtake each other, die and come back: nothing but time. The
+//! tests are seeded, and run in virtual time.
 
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
@@ -223,7 +223,8 @@ fn with_copies_on_two_lanes_a_stall_costs_a_small_frame_nothing() {
     for (round, lane) in [0, 1, 0, 1].into_iter().enumerate() {
         sim.wires[lane].stalled_until = sim.now + Duration::from_secs(2);
         sim.ends[0].unsent.insert(id, pattern(round, 1000).into());
-        // The sim ends a stream that has sent all; keep it open by sending through the tunnel itself.
+        // The simulation would end a stream that has sent everything; sending through the tunnel itself keeps
+        // it open.
         let bytes = sim.ends[0].unsent.remove(&id).unwrap();
         let now = sim.now;
         let tunnel = &mut sim.ends[0].tunnel;
@@ -254,7 +255,7 @@ fn copies_fill_no_lane_beyond_what_it_may_keep() {
     }
     let id = near.open(&request());
     let mut sent = 0;
-    // The far end's acknowledgements of lane 0 arrive, those of lane 1 are long under way.
+    // The far end's acknowledgements of lane 0 arrive; those of lane 1 are in flight for long.
     for _ in 0..2000 {
         near.prepare(0, 1 << 20, now);
         if near.sendable(id) >= 100 && !near.reserve(0, id).is_empty() {
@@ -288,7 +289,7 @@ fn copies_fill_no_lane_beyond_what_it_may_keep() {
     assert_eq!(sent, 200_000);
 }
 
-/// Data of one byte at every second position from 1 on.
+/// While lanes are cut, a stream whose reader has stopped stands still, and another one does not.
 #[test]
 fn a_reader_that_stops_stops_its_own_stream_only_whatever_the_lanes_do() {
     let mut sim = Sim::new(7, settings(), &[5, 30]);
@@ -347,7 +348,7 @@ fn what_waits_for_lanes_stays_within_the_stated_bound() {
     for index in 0..20 {
         sim.ends[0].open(pattern(index, 400_000));
     }
-    // Two lanes, once more for what was taken from them, a frame each, and the control frames of twenty
+    // Two lanes, the same again for what was taken from them, a frame each, and the control frames of twenty
     // streams.
     let bound = 2 * 2 * (settings().lane_bytes + 62_000) + 20 * 200;
     for _ in 0..4000 {

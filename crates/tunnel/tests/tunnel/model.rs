@@ -1,6 +1,6 @@
-//! Two ends of a tunnel joined by a lane that cuts the bytes anywhere: what goes in comes out, in order,
-//! once, whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the
-//! seed.
+//! Two ends of a tunnel joined by a lane that cuts the bytes anywhere: what is sent arrives, in order and
+//! once, whatever the cuts, the order of reading and the slowness of readers. The tests are seeded; a failure
+//! prints the seed.
 
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Limits, Settings, Side, StreamId, Tunnel};
@@ -9,7 +9,7 @@ use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Instant;
 
-/// A gateway reduced to memory: what applications want sent, and what arrived for them.
+/// A gateway reduced to memory: what applications want to send, and what has arrived for them.
 struct End {
     tunnel: Tunnel,
     now: Instant,

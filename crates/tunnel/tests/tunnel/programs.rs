@@ -1,5 +1,5 @@
 //! Random programs on two ends of a tunnel, and on one end with a hostile far gateway: the same interpreters
-//! as the fuzz targets `tunnel` and `tunnel_input`, seeded, in virtual time. A failure prints the seed.
+//! as in the fuzz targets `tunnel` and `tunnel_input`, seeded, in virtual time. A failure prints the seed.
 
 use causeway_tunnel::{Event, Header, Kind, Settings, Side, Tunnel, steps};
 use causeway_tunnel_model::{Random, hostile, program};
@@ -27,7 +27,7 @@ fn a_hostile_gateway_ends_its_own_lanes_and_streams_and_makes_this_end_keep_no_m
     }
 }
 
-/// Opens that wait for a message which never comes, in as small frames as can be: each is to cost the same.
+/// Opens that wait for a message that never comes, in the smallest possible frames, must each cost the same.
 #[test]
 fn opens_that_wait_cost_the_same_however_many_there_are() {
     let now = Instant::now();

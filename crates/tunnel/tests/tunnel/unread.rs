@@ -1,5 +1,5 @@
-//! A far end that has this one make frames and takes none of them: what waits for it is bounded, and it is
-//! told from one whose network is slow.
+//! A far end that makes this one produce frames and reads none of them: what waits for it is bounded, and it
+//! is distinguished from one whose network is slow.
 
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{
@@ -37,11 +37,11 @@ fn open(stream: u32) -> Vec<u8> {
     [&header.encode()[..], &payload].concat()
 }
 
-/// Refuses one stream after the other that the far end opens, until that is an error; `after_each` is what
-/// the driver does then.
+/// Refuses the streams that the far end opens, one after the other, until there is an error; `after_each` is
+/// what the driver does after each.
 fn refuse_until_error(tunnel: &mut Tunnel, now: Instant, after_each: impl Fn(&mut Tunnel)) -> ProtocolError {
     let settings = Settings::default();
-    // The lane holds frames that are not acknowledged, others wait, and one of each is under way.
+    // The lane has unacknowledged frames, others wait, and one of each kind is being handled.
     let bound = settings.lane_bytes + CONTROL_BYTES + MAX_WAITING_BYTES + 2 * BATCH;
     for stream in (2..).step_by(2) {
         match tunnel.on_input(0, &mut open(stream).as_slice(), now) {
@@ -90,14 +90,14 @@ fn no_stream_is_opened_while_as_much_waits_as_may_and_one_is_when_it_was_taken()
     let mut tunnel = tunnel(now);
     let mut opened = 0;
     while tunnel.may_open() {
-        // Refused by a far end that does not read: nothing of the stream is left but the frames.
+        // The stream is reset while the far end does not read: only the frames are left of it.
         let id = tunnel.open(&request());
         tunnel.reset(id, Reason::Reset);
         opened += 1;
     }
     assert!(opened > 10_000, "{opened}");
     assert!(tunnel.kept_bytes() <= MAX_WAITING_BYTES / 4 + 200);
-    // A dozen of frames further it is no fault of the far end's, which has done nothing.
+    // A dozen frames more are no fault of the far end's, which has done nothing.
     assert_eq!(tunnel.on_input(0, &mut [].as_slice(), now), Ok(None));
     tunnel.prepare(0, BATCH, now);
     assert!(tunnel.may_open());

@@ -1,23 +1,24 @@
-//! The grid map: which addresses belong to which site and where each site's gateway listens.
+//! The grid map: which addresses belong to which site, and where each site's gateway listens.
 //!
-//! One text, the same in every process of a job at every site; a process finds its own site by its node's
-//! addresses. Text form (version first, sites separated by `|`, fields by `;`, items by `,`):
+//! It is one text, the same in every process of a job at every site; a process finds its own site from its
+//! node's addresses. The text form (version first, sites separated by `|`, fields by `;`, items by `,`):
 //!
 //! ```text
 //! 1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767|nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767
 //!    name   subnets     gateway (LAN)   source ports a gateway delivers from
 //! ```
 //!
-//! Two more fields may follow: the addresses of the site's compute nodes, as ranges, and networks of its own
-//! whose other addresses its processes never look for at another site, whatever that one announces:
+//! Two more fields may follow: the addresses of the site's compute nodes, as ranges, and networks of the site
+//! itself. Its processes never look for an address in these at another site, whatever that site announces,
+//! unless it is the address of a node or gateway there:
 //!
 //! ```text
 //! ...|nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767;10.2.0.1-10.2.0.64,10.2.0.80;10.77.0.0/16
 //!                                                    nodes                        local networks
 //! ```
 //!
-//! A site whose private addresses another site has too is known by virtual ones. Its subnets are then written
-//! `virtual=real`, of one size, and the version is 2:
+//! If another site has the same private addresses, a site is known by virtual ones. Its subnets are then
+//! written `virtual=real`, both of the same size, and the version is 2:
 //!
 //! ```text
 //! 2|rennes;100.64.0.0/24=192.168.1.0/24;192.168.1.253:7000;20000-32767|nancy;100.64.1.0/24=192.168.1.0/24;...
@@ -31,12 +32,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Longest map read: room for a thousand sites with the longest names, and under the kernel's bound on one
-/// environment string (MAX_ARG_STRLEN, 128 KiB) with the variable's name.
+/// Longest map that is read: it has room for a thousand sites with the longest names, and with the variable's
+/// name it stays below the kernel's limit on one environment string (MAX_ARG_STRLEN, 128 KiB).
 pub const MAX_BYTES: usize = 120 * 1024;
 
 const VERSION: &str = "1";
-/// Version of a map with virtual addresses, which a shim of version 1 would take for real ones.
+/// Version of a map with virtual addresses, which a shim of version 1 would mistake for real ones.
 const VERSION_VIRTUAL: &str = "2";
 
 /// An address range such as `10.1.0.0/24`.
@@ -47,13 +48,13 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// The range that begins with this address; `None` for a prefix longer than the address.
+    /// The range that begins with this address; `None` if the prefix is longer than the address.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Cidr> {
         let bits = if address.is_ipv4() { 32 } else { 128 };
         (prefix <= bits).then_some(Cidr { address, prefix })
     }
 
-    /// Whether the range holds this address; families never mix, IPv4-mapped IPv6 counts as IPv4.
+    /// Whether the range contains this address; families never mix, and IPv4-mapped IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(range), IpAddr::V4(address)) => {
@@ -74,12 +75,12 @@ impl Cidr {
         }
     }
 
-    /// First address of the range, as typed.
+    /// The first address of the range, as typed.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Number of leading bits that every address of the range shares.
+    /// The number of leading bits that all addresses of the range share.
     pub fn prefix(&self) -> u8 {
         self.prefix
     }
@@ -108,12 +109,12 @@ impl Cidr {
         }
     }
 
-    /// Whether the other range has as many addresses, of the same family.
+    /// Whether the other range has the same number of addresses, of the same family.
     pub fn is_of_size(&self, other: &Cidr) -> bool {
         self.prefix == other.prefix && self.address.is_ipv4() == other.address.is_ipv4()
     }
 
-    /// Whether some address lies in both ranges.
+    /// Whether some address is in both ranges.
     pub fn overlaps(&self, other: &Cidr) -> bool {
         if self.prefix <= other.prefix {
             self.contains(other.address)
@@ -149,39 +150,39 @@ impl fmt::Display for Cidr {
 /// A set of nodes that reach each other directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Unique in the grid; letters, digits, `-`, `_` and `.`.
+    /// The site's name, unique in the grid: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// The addresses of its nodes, as the whole grid knows them.
+    /// The addresses of the site's nodes, as the whole grid knows them.
     pub subnets: Vec<Cidr>,
-    /// The real ranges of the nodes, where `subnets` are virtual: each belongs to the range at the same place
-    /// in `subnets`. Empty where `subnets` are real.
+    /// The real ranges of the nodes if `subnets` are virtual: each belongs to the range at the same place in
+    /// `subnets`. Empty if `subnets` are real.
     pub real_subnets: Vec<Cidr>,
-    /// Where the gateway takes connections from the site's nodes: at most one per address family. Real
-    /// addresses.
+    /// The real addresses at which the gateway accepts connections from the site's nodes: at most one per
+    /// address family.
     pub gateways: Vec<SocketAddr>,
-    /// Source ports the gateway delivers from. Apart from the range of ephemeral ports, so that a connection
-    /// of another process of the head node is not taken for a delivery.
+    /// The source ports from which the gateway delivers. They are outside the range of ephemeral ports, so
+    /// that a connection of another process on the head node is not mistaken for a delivery.
     pub delivery_ports: RangeInclusive<u16>,
-    /// The addresses of its compute nodes, as the whole grid knows them.
+    /// The addresses of the site's compute nodes, as the whole grid knows them.
     pub nodes: Vec<Span>,
-    /// Networks that the site's processes reach directly: of the addresses there, only other sites' nodes and
-    /// gateways belong to those sites.
+    /// Networks that the site's processes reach directly: of the addresses in these, only nodes and gateways
+    /// of other sites belong to those sites.
     pub local: Vec<Cidr>,
 }
 
 /// All sites of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grid {
-    /// Sites in an order that is the same everywhere.
+    /// The sites, in an order that is the same everywhere.
     pub sites: Vec<Site>,
 }
 
-/// Where an address lies, seen from one site.
+/// Where an address is, as seen from one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// The address is in the same site, or in none: the connection stays native.
+    /// The address is at the same site, or at none: the connection stays native.
     Native,
-    /// The address is in another site: the connection goes through the gateway.
+    /// The address is at another site: the connection passes through the gateway.
     Remote(&'a Site),
 }
 
@@ -198,15 +199,16 @@ impl Grid {
         Ok(text)
     }
 
-    /// The sites in which a node with these real addresses may be: how a process finds where it runs. More
-    /// than one only where sites have the same private addresses.
+    /// The sites to which a node with these real addresses may belong: from them, a process finds out where
+    /// it runs. There is more than one only if sites have the same private addresses.
     pub fn sites_of(&self, addresses: &[IpAddr]) -> Vec<&Site> {
         let has = |site: &&Site| addresses.iter().any(|address| site.has_node(*address));
         self.sites.iter().filter(has).collect()
     }
 
-    /// Says where `destination` lies for a process at `here`, on a node in these networks. The own site wins
-    /// where ranges overlap, and a local network of the site or the node over what is no node of the other.
+    /// Says where `destination` is for a process at `here`, on a node in these networks. If ranges overlap,
+    /// the own site takes precedence; so does a local network of the site or the node, except over a node or
+    /// gateway of the other site.
     pub fn place(&self, here: &Site, neighbours: &[Cidr], destination: IpAddr) -> Place<'_> {
         let destination = destination.to_canonical();
         if destination.is_loopback() || here.contains(destination) || here.has_node(destination) {
@@ -225,7 +227,7 @@ impl Grid {
 }
 
 impl Site {
-    /// Whether a node of the site really has, or could have, this address.
+    /// Whether a node of the site has, or could have, this real address.
     pub fn has_node(&self, address: IpAddr) -> bool {
         match self.real_subnets.as_slice() {
             [] => self.contains(address),
@@ -233,18 +235,19 @@ impl Site {
         }
     }
 
-    /// Whether the grid knows the site by other addresses than its own.
+    /// Whether the grid knows the site by other addresses than the site's own.
     pub fn is_virtual(&self) -> bool {
         !self.real_subnets.is_empty()
     }
 
-    /// The address by which the grid knows a real one of this site; any other is left as it is.
+    /// The address by which the grid knows a real address of this site; any other address is returned
+    /// unchanged.
     pub fn in_grid(&self, real: IpAddr) -> IpAddr {
         translate(&self.real_subnets, &self.subnets, real)
     }
 
-    /// The address that a node of this site really has, for one by which the grid knows it; any other is left
-    /// as it is.
+    /// The real address of a node of this site, for the one by which the grid knows it; any other address is
+    /// returned unchanged.
     pub fn real(&self, in_grid: IpAddr) -> IpAddr {
         translate(&self.subnets, &self.real_subnets, in_grid)
     }
@@ -261,7 +264,7 @@ impl Site {
             || gateways.any(|gateway| self.in_grid(gateway.ip()) == address)
     }
 
-    /// Whether a connection that comes from this address was made by the site's gateway.
+    /// Whether a connection from this address was made by the site's gateway.
     pub fn delivers_from(&self, peer: SocketAddr) -> bool {
         self.delivery_ports.contains(&peer.port())
             && self
@@ -278,10 +281,10 @@ fn translate(from: &[Cidr], to: &[Cidr], address: IpAddr) -> IpAddr {
         .unwrap_or(address)
 }
 
-/// Means every site in a list of sites; no site has this name.
+/// The word for every site in a list of sites; no site has this name.
 pub const ALL_SITES: &str = "all";
 
-/// Whether a text can name a site: it must survive the text form and be safe in a file name.
+/// Whether a text can be the name of a site: it must survive the text form and be safe in a file name.
 pub fn is_site_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && !name.starts_with(['-', '.'])
@@ -294,8 +297,8 @@ pub fn is_site_name(name: &str) -> bool {
 /// Longest name of a node: host names have 253 bytes at most (RFC 1035), and hardly any has a hundred.
 pub const MAX_NODE_NAME: usize = 200;
 
-/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part
-/// of a log line.
+/// Whether a text can be the name of a node: it becomes an argument of a remote shell, a line of a host file
+/// and part of a log line.
 pub fn is_node_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte);
     (1..=MAX_NODE_NAME).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(plain)
@@ -390,7 +393,7 @@ fn parse_list<T: FromStr<Err = GridError>>(field: Option<&&str>) -> Result<Vec<T
     items.filter(|item| !item.is_empty()).map(str::parse).collect()
 }
 
-/// Reads a site's subnets. All of them are virtual or none is: otherwise some addresses would mean two
+/// Reads a site's subnets. Either all of them are virtual or none is: otherwise some addresses would mean two
 /// things.
 fn parse_subnets(text: &str) -> Result<(Vec<Cidr>, Vec<Cidr>), GridError> {
     let (mut subnets, mut real): (Vec<Cidr>, Vec<Cidr>) = Default::default();
@@ -416,7 +419,7 @@ fn parse_subnets(text: &str) -> Result<(Vec<Cidr>, Vec<Cidr>), GridError> {
 /// Reads a port range such as `20000-32767`.
 ///
 /// # Errors
-/// [`GridError::Ports`] when an end is not a port or the range is empty.
+/// [`GridError::Ports`] if an end is not a port or the range is empty.
 pub fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, GridError> {
     let wrong = || GridError::Ports(text.to_owned());
     let (first, last) = text.split_once('-').ok_or_else(wrong)?;
@@ -430,7 +433,7 @@ pub enum GridError {
     /// The map is longer than [`MAX_BYTES`].
     #[error("grid map of {0} bytes is too long: a process reads {MAX_BYTES}")]
     TooLong(usize),
-    /// The map was made by another version of Causeway.
+    /// The map comes from another version of Causeway.
     #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]
     Version(String),
     /// A site does not have four to six fields.
@@ -442,7 +445,7 @@ pub enum GridError {
     /// A subnet is not `address/prefix`.
     #[error("{0:?} is not a subnet such as 10.1.0.0/24")]
     Subnet(String),
-    /// A range of nodes is not an address or two.
+    /// A range of nodes does not consist of one or two addresses.
     #[error("{0:?} is not an address or a range of them such as 10.1.0.1-10.1.0.64")]
     Span(String),
     /// A gateway is not `address:port`.

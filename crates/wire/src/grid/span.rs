@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The addresses from one to another, both included.
+/// The addresses from one to another, including both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     first: IpAddr,
@@ -13,7 +13,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The fewest spans that hold these addresses and no others.
+    /// The fewest spans that contain these addresses and no others.
     pub fn of(addresses: impl IntoIterator<Item = IpAddr>) -> Vec<Span> {
         let mut addresses: Vec<IpAddr> = addresses.into_iter().collect();
         addresses.sort_unstable();
@@ -30,7 +30,7 @@ impl Span {
         spans
     }
 
-    /// Whether an address is one of these; families never mix, IPv4-mapped IPv6 counts as IPv4.
+    /// Whether the span contains an address; families never mix, and IPv4-mapped IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         (self.first..=self.last).contains(&address.to_canonical())
     }

@@ -34,7 +34,7 @@ fn literal_bytes_are_as_the_protocol_says() {
     let ends = [10, 1, 0, 1, 10, 2, 0, 2, 0x9c, 0x40, 0x04, 0x00];
     expected.extend(tag(&v4().token, &[b"P", &NONCE, &[1], &ends]));
     assert_eq!(encode(&v4()), expected);
-    // The token is nowhere in it.
+    // No part of the token is in it.
     assert!(
         !expected
             .windows(4)
@@ -67,7 +67,7 @@ fn both_families_round_trip_and_leave_what_follows() {
                 answer(by, &preface.token, &NONCE)
             );
         }
-        // What one answers proves nothing when the other sends it.
+        // The answer of one is no proof if the other sends it.
         let [process, gateway] =
             [Sender::Process, Sender::Gateway].map(|by| claim.answer(by, &preface.token));
         assert_ne!(process, gateway);
@@ -80,7 +80,7 @@ fn a_proof_is_for_one_job_one_sender_and_these_very_ends() {
     let original = encode(&v4());
     assert_eq!(claim(&original).proven(Sender::Gateway, &token), None);
     assert_eq!(claim(&original).proven(Sender::Process, &Token([1; 16])), None);
-    // Addresses and ports, flags, nonce and tag; what stands between is of the format.
+    // Addresses and ports, flags, nonce and tag are covered; the bytes between them belong to the format.
     let tlv = FIXED_BYTES + 12;
     let number = tlv + 5..tlv + 5 + NUMBER_BYTES;
     for at in (FIXED_BYTES..original.len()).filter(|at| !(tlv..tlv + 4).contains(at)) {

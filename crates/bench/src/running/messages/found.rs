@@ -24,16 +24,17 @@ pub struct Found {
     pub better: Option<Better>,
 }
 
-/// Two sites of the same sizes with other ranks at them.
+/// Two sites of the same sizes, with other ranks at each of them.
 #[derive(Debug, Serialize)]
 pub struct Better {
-    /// Ranks of each site.
+    /// How many ranks each site has.
     pub sites: [Vec<u32>; 2],
     /// Messages between them.
     pub messages: u64,
 }
 
-/// Ranks of each site: as was asked for, or two halves. The second value is what was wrong with that.
+/// Ranks of each site: as was asked for, or two halves. The second value says what was wrong with the
+/// request.
 fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
     let sum: u64 = wanted.iter().copied().map(u64::from).sum();
     let halves = match ranks {
@@ -52,7 +53,7 @@ fn sites_of(wanted: &[u32], ranks: u32) -> (Vec<u32>, Option<Failure>) {
     }
 }
 
-/// At which site a rank is when each takes the next ones.
+/// The site of a rank, if each site takes the next ranks in order.
 fn site(sites: &[u32], rank: u32) -> usize {
     let mut end = 0;
     let ends = sites.iter().map(|ranks| {

@@ -23,7 +23,7 @@ use text::text;
 const CSV: &str = "messages.csv";
 const JSON: &str = "messages.json";
 
-/// What earlier files of these kinds begin with.
+/// How earlier files of these kinds begin.
 const CSV_MARK: &str = "from,call,to,ranks,";
 const JSON_MARK: &str = "{\n  \"program\": ";
 const RANK_MARK: &str = "causeway-messages,";
@@ -42,7 +42,7 @@ pub fn main(task: &Counting) -> Result<ExitCode, Failure> {
     let counted = Counted::read(&out).map_err(|error| explained(&error, &starter, status))?;
     let (found, mistake) = found(task, &counted);
     let json = serde_json::to_string_pretty(&found).map_err(Failure::new)?;
-    // What was counted is shown even if the disk is full.
+    // The counts are shown even if the disk is full.
     let shown = say::result(match task.json {
         true => json.clone(),
         false => text(&found),

@@ -1,4 +1,4 @@
-//! Starts the program that is counted, with the library that counts preloaded, and waits for its end.
+//! Starts the program whose messages are counted, with the counting library preloaded, and waits for its end.
 
 use crate::running::wanted::Counting;
 use causeway_host::failure::Failure;
@@ -17,14 +17,14 @@ use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Tells the library where to write.
+/// The variable that tells the library where to write.
 const DIRECTORY: &str = "CAUSEWAY_MESSAGES";
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// How often the program is polled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a launcher may take to end that a terminal's signal has reached.
+/// How long a launcher that a terminal's signal has reached may take to end.
 const BY_ITSELF: Duration = Duration::from_secs(5);
 
 /// What the command begins with.
@@ -46,7 +46,7 @@ impl Starter {
 
     /// The launcher with the user's words and the libraries. A tool of the user's that intercepts MPI calls
     /// comes first, and passes them on. The shim, which has no job here, keeps the libraries in what wrappers
-    /// execute. Without its cure, MPICH over UCX may wait in MPI_Finalize for ever.
+    /// execute. Without the workaround for MPICH over UCX, that may wait in MPI_Finalize for ever.
     fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
         let own = std::env::current_exe().map_err(Failure::new)?;
         let may_need_cure = self.mpi.is_none_or(|mpi| mpi.row().needs_ucx_cure);
@@ -93,13 +93,13 @@ impl Starter {
     }
 }
 
-/// Runs the program to its end, or to ours.
+/// Runs the program until it ends or we are told to end.
 pub fn run(task: &Counting, starter: &Starter, out: &Path, stop: &AtomicBool) -> Result<ExitStatus, Failure> {
     let mut command = starter.command(&task.command[1..])?;
     command.env(DIRECTORY, out);
     // A signal for the terminal's foreground group, such as Ctrl-C, reaches the launcher, too. Without a
-    // terminal it is in a group of its own, and we pass the signal on. A launcher that gets two may leave its
-    // ranks behind.
+    // terminal the launcher is in a group of its own, and we pass the signal on. A launcher that gets two may
+    // leave its ranks behind.
     let has_terminal = File::open("/dev/tty").is_ok();
     if !has_terminal {
         command.process_group(0);

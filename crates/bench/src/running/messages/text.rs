@@ -4,7 +4,7 @@ use super::found::Found;
 use crate::messages::Messages;
 use crate::table::Table;
 
-/// `0 to 3, 6`: ranks in few words.
+/// `0 to 3, 6`: ranks, written briefly.
 fn ranges(ranks: &[u32]) -> String {
     let runs = ranks.chunk_by(|one, next| one + 1 == *next);
     let words = runs.map(|run| match run {
@@ -118,7 +118,8 @@ fn operations_table(found: &Found) -> Table {
     table
 }
 
-/// What crosses between sites that take the ranks in their order, and what would with others.
+/// What crosses between sites that take the ranks in their order, and what would cross with other ranks at
+/// them.
 fn between(found: &Found, count: u64) -> String {
     let mut next = 0;
     let sites = found.sites.iter().map(|&ranks| {

@@ -1,4 +1,4 @@
-//! What somebody with the keys of one broker says: whatever these can sign, to anybody.
+//! What somebody with the keys of one broker says: whatever these keys can sign, to anybody.
 
 use super::{Grid, NAMES, PARTIES};
 use crate::records::{
@@ -6,13 +6,13 @@ use crate::records::{
 };
 use crate::subnet::Subnet;
 
-/// Statements of one flood: more admissions of one site than a broker may sign.
+/// Statements in one flood: more admissions of one site than a broker may sign.
 const FLOOD: usize = 80;
 
 impl Grid {
     /// Says one thing, or very many.
     pub(super) fn lie(&mut self, liar: u8) {
-        // The broker itself knows nothing of it.
+        // The broker itself does not know about it.
         let told = (usize::from(liar) + self.random.below(PARTIES - 1)) % PARTIES;
         let count = match self.random.one_in(40) {
             true => {
@@ -31,7 +31,7 @@ impl Grid {
                 }),
                 false => Statement::Admitted(self.some_admission(liar, now)),
             };
-            // Nobody reads the others.
+            // Nobody accepts invalid statements.
             if check_statement(&statement).is_ok() {
                 self.parties[told].keep(statement, now);
             }
@@ -43,7 +43,7 @@ impl Grid {
         names[self.random.below(names.len())].to_owned()
     }
 
-    /// A site that joins, or has the name of one that is there, first or anew.
+    /// A site that joins, or that takes the name of an existing one, for the first time or anew.
     fn some_admission(&mut self, liar: u8, now: u64) -> Admitted {
         let site = self.name();
         let given = self.some_time(now);
@@ -91,13 +91,13 @@ impl Grid {
         }
     }
 
-    /// A time that is believed, is just believed, will be believed, or never will be.
+    /// A time that is believed, is only just believed, will be believed, or never will be.
     fn some_time(&mut self, now: u64) -> u64 {
         let most = MOST_AHEAD as usize;
         match self.random.below(6) {
             0 => now - self.random.below(5000) as u64,
             1 => now + self.random.below(most) as u64,
-            // Clocks differ by as much.
+            // As much as clocks may differ.
             2 => now + MOST_AHEAD - self.random.below(600) as u64,
             3 => now + MOST_AHEAD - MARGIN - self.random.below(600) as u64,
             4 => now + MOST_AHEAD + self.random.below(2 * most) as u64,

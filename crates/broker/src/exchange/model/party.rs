@@ -1,4 +1,4 @@
-//! A broker or a gateway of the model: what it has on its disk, and what it takes and tells.
+//! A broker or a gateway of the model: what it has on its disk, and what it takes and reports.
 
 use super::super::{Exchange, Log};
 use crate::api::{RecordsAnswer, RecordsRequest, Since};
@@ -17,7 +17,7 @@ pub(super) struct Given {
 #[derive(Clone, Default)]
 pub(super) struct Disk {
     pub(super) records: Records,
-    /// Everything that was ever taken, for the answer without any pruning.
+    /// Everything that was ever taken, to compute the answer without any pruning.
     pub(super) raw: Vec<Statement>,
     pub(super) tokens: Vec<Given>,
 }
@@ -28,12 +28,12 @@ pub(super) struct Party {
     pub(super) log: Log,
     pub(super) intake: Intake,
     pub(super) history: u64,
-    /// By the other party's number.
+    /// The exchange with each other party, by its number.
     pub(super) met: BTreeMap<usize, Exchange>,
     pub(super) is_full: bool,
-    /// It keeps nothing in its log that counts no longer.
+    /// Whether the party keeps nothing in its log that no longer counts.
     pub(super) prunes: bool,
-    /// Seconds that its clock is ahead, less 300.
+    /// Seconds by which its clock is ahead, plus 300.
     pub(super) clock: u64,
 }
 

@@ -26,7 +26,8 @@ pub struct Brokers {
     network: String,
 }
 
-/// Addresses of a test's own: tests run at the same time, and every record of a broker has its place.
+/// The tests have different addresses: they run at the same time, and each record of a broker contains its
+/// address.
 fn network() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = std::process::id().wrapping_mul(31) + NEXT.fetch_add(1, Ordering::SeqCst);
@@ -62,7 +63,7 @@ impl Brokers {
         brokers
     }
 
-    /// Takes the configuration of one more broker.
+    /// Adds the configuration of one more broker.
     pub fn take(&mut self, file: PathBuf) {
         let mut config = BrokerConfig::load(&file).unwrap();
         config.listen = vec![config.public[0].parse().unwrap()];
@@ -145,7 +146,8 @@ impl Brokers {
         listing
     }
 
-    /// Waits until a broker's list is so: looks whenever one of them has said something.
+    /// Waits until a broker's list satisfies the condition: checks it whenever one of the brokers has said
+    /// something.
     pub fn until(&self, number: u8, what: &str, is_so: impl Fn(&Listing) -> bool) {
         let began = std::time::Instant::now();
         let mut lines = self.lines.0.lock().unwrap();

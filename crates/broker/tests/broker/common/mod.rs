@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long what has to come may take on a busy host.
+/// How long an expected event may take on a busy host.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A clock that tests set forward and back.
+/// A clock that tests can set forward and back.
 #[derive(Clone, Default)]
 pub struct TestClock(Arc<AtomicI64>);
 
@@ -83,7 +83,7 @@ impl Grid {
         grid
     }
 
-    /// Starts the broker, again where it was.
+    /// Starts the broker, or starts it again at the same address.
     pub fn start(&mut self) {
         let lines = self.lines.clone();
         let options = Options {
@@ -105,12 +105,12 @@ impl Grid {
         self.broker.take().unwrap().stop();
     }
 
-    /// Returns the lines of the broker's log so far that have this text.
+    /// Returns the lines of the broker's log so far that contain this text.
     pub fn said(&self, what: &str) -> Vec<String> {
         matching(&self.lines.0.lock().unwrap(), what)
     }
 
-    /// Waits for lines that the broker may write after its peer has noticed, and returns them.
+    /// Waits for lines that the broker may write only after its peer has noticed, and returns them.
     pub fn says(&self, what: &str) -> Vec<String> {
         let lines = self.lines.0.lock().unwrap();
         let (lines, _) = (self.lines.1)
@@ -215,7 +215,7 @@ fn connect_with(config: rustls::ClientConfig, address: SocketAddr) -> Stream {
     StreamOwned::new(session, socket)
 }
 
-/// Asks one thing.
+/// Makes one request.
 pub fn post<Q: Serialize, A: DeserializeOwned>(
     stream: &mut Stream,
     path: &str,
@@ -237,16 +237,16 @@ fn matching(lines: &[String], what: &str) -> Vec<String> {
 
 pub type Stream = StreamOwned<ClientConnection, TcpStream>;
 
-/// A request whose body may be another than it says.
+/// A request whose body may have another length than its head says.
 pub fn write_request(stream: &mut Stream, path: &str, body: &[u8], length: usize) {
     let head = format!("POST {path} HTTP/1.1\r\nhost: broker\r\ncontent-length: {length}\r\n\r\n");
     let _ = stream.write_all(head.as_bytes());
-    // Whoever refuses a long body need not read it.
+    // A server that refuses a long body need not read it.
     let _ = stream.write_all(body);
     let _ = stream.flush();
 }
 
-/// Status and body; none when the broker has ended the connection.
+/// Status and body; `None` if the broker has closed the connection.
 pub fn read_answer(stream: &mut Stream) -> Option<(u16, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
@@ -273,7 +273,7 @@ pub fn read_answer(stream: &mut Stream) -> Option<(u16, Vec<u8>)> {
     }
 }
 
-/// A site with one subnet and one node, `number` of them all.
+/// A site with one subnet and one node, each numbered `number`.
 pub fn record(number: u8) -> Record {
     let subnet = Subnet(format!("10.{number}.0.0/24").parse().unwrap());
     Record {
@@ -293,7 +293,7 @@ pub fn record(number: u8) -> Record {
     }
 }
 
-/// The first question of a gateway, which waits for nothing.
+/// The first request of a gateway, which does not wait.
 pub fn question(record: &Record) -> SyncRequest {
     SyncRequest {
         record: Some(record.clone()),
@@ -337,7 +337,7 @@ pub fn member(client: &Client, site: &str) -> causeway_broker::api::Member {
     })
 }
 
-/// Copies what a stopped broker has.
+/// Copies the files of a stopped broker.
 pub fn copy_store(from: &Path, to: &Path) {
     std::fs::copy(from.join("store.redb"), to.join("store.redb")).unwrap();
 }

@@ -1,8 +1,9 @@
-//! What a program that gets a gateway finds in a file in memory: a line that names it, a version, then what
-//! its keeper needs, as postcard writes it (no field names, numbers in as many bytes as they need).
+//! What a program that gets a gateway finds in a file in memory: a line that identifies it, a version, and
+//! then what its keeper needs, as postcard writes it (no field names, and numbers in as many bytes as they
+//! need).
 //!
-//! Descriptors go by their numbers, which exec(3) leaves as they are. All else is in the files that these
-//! lead to (`book`).
+//! Descriptors are given by their numbers, which exec(3) does not change. Everything else is in the files
+//! that they lead to (`book`).
 
 use crate::config::Config;
 use crate::inherited::{InheritError, STATE_VERSION, StateError, descriptor};
@@ -14,7 +15,7 @@ use std::os::fd::RawFd;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
-/// More than a keeper has: it has a few numbers, and the descriptors that it was started with.
+/// More bytes than a keeper's state has: some numbers, and the descriptors that the keeper was started with.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The file.
@@ -25,7 +26,7 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    /// Writes it, and rewinds the file.
+    /// Writes the state, and rewinds the file.
     pub(super) fn write(&self, mut file: &File) -> Result<(), StateError> {
         file.write_all(MAGIC)?;
         file.write_all(&STATE_VERSION.to_be_bytes())?;
@@ -59,7 +60,7 @@ impl Handed {
     }
 }
 
-/// Reads what the predecessor has left for the keeper in the file with this descriptor.
+/// Reads what the predecessor left for the keeper in the file with this descriptor.
 ///
 /// # Errors
 /// The file was not written by a gateway of this version and configuration.

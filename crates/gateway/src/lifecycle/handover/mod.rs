@@ -2,18 +2,18 @@
 //! job: `causeway gateway --drain`.
 //!
 //! The keeper stays and executes the other program, so that supervisors keep their process, starters their
-//! parent, and sockets their descriptors. To the program that is as if a worker of its own had been killed at
-//! the end of a turn (`takeup`). Lanes are closed: to both gateways that is a network that was away for a
-//! moment, and their tunnels make up for it. What is carried for other sites goes on: theirs are no lanes of
-//! this gateway, and it knows nothing of them but their bytes.
+//! parent, and sockets their descriptors. To the other program, it looks as if a worker of its own had been
+//! killed at the end of a turn (`takeup`). Lanes are closed: to both gateways, it looks as if the network had
+//! been away for a moment, and their tunnels recover from that. Connections that are carried for other sites
+//! go on: they are not lanes of this gateway, which knows only their bytes.
 //!
 //! ```text
 //! --drain of the new program -- HandOver --> worker: looks (`vetting`), closes lanes, writes all down, ends
 //!                                            keeper: exec, makes a worker of the new program
 //!                     <-- HandedOver, on the same connection -- that one: reads it, dials
 //! ```
-//! Up to exec everything can fail and nothing is lost: the old program goes on. Where exec itself fails, a
-//! new worker of the old program goes on.
+//! Until exec, anything may fail without a loss: the old program goes on. If exec itself fails, a new worker
+//! of the old program goes on.
 
 mod handed;
 pub(crate) mod vetting;
@@ -41,17 +41,17 @@ use std::time::Duration;
 use vetting::Vetting;
 
 /// The hidden option that names the state's descriptor to the successor. Like the order of the other words,
-/// the same in every version: the old program calls the new one.
+/// it is the same in every version, because the old program calls the new one.
 pub(crate) const INHERIT: &str = "--inherit";
 
-/// Another program that is to have this gateway.
+/// Another program that is to get this gateway.
 #[derive(Clone)]
 pub(crate) struct Successor {
     program: PathBuf,
     config: PathBuf,
 }
 
-/// Why the gateway is not handed over. It goes on as before.
+/// Why the gateway is not handed over. It continues as before.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandOverError {
     #[error("a hand-over is under way")]
@@ -86,7 +86,8 @@ pub(crate) enum HandOverError {
 }
 
 impl Lifecycle {
-    /// Begins to check whether this program may have the gateway; [`Lifecycle::on_vetted`] hears the result.
+    /// Begins to check whether this program may have the gateway; the result reaches
+    /// [`Lifecycle::on_vetted`].
     pub(crate) fn consider_successor(
         &mut self,
         driver: &Driver,
@@ -107,7 +108,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Acts on the result: a program that may have the gateway gets it before the loop sleeps.
+    /// Acts on the result: a program that may have the gateway gets it before the loop sleeps again.
     pub(crate) fn on_vetted(&mut self, running: &Config) -> Result<(), HandOverError> {
         if let Some(vetting) = self.vetting.take() {
             self.successor = Some(vetting.end(running)?);
@@ -136,7 +137,7 @@ pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>) {
     }
 }
 
-/// Closes what is not handed over. What the tunnels have to tell is acted on first.
+/// Closes what is not handed over. What the tunnels still report is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
     flow.tunnels.departure().end_handshakes();
     for pair in flow.tunnels.pairs().keys() {
@@ -162,7 +163,7 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     let file = memfd_create("causeway-handed", MFdFlags::MFD_CLOEXEC);
     let file = File::from(file.map_err(|error| HandOverError::System("make a file in memory", error))?);
     handed.write(&file)?;
-    // Writing may have taken a while. The configuration is not read again: that can take as long.
+    // Writing may have taken a while. The configuration is not read again, because that could take as long.
     private::check_program(&successor.program)
         .map_err(|error| HandOverError::Program(successor.program.clone(), error))?;
     // The threads that write lines end with this worker.
@@ -176,11 +177,11 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     kept.extend(link.kept().listeners.numbers());
     kept.extend(link.kept().files);
     kept.push(file.as_raw_fd());
-    // Nothing is started in between: whatever else is open closes with exec.
+    // No process is started in between: everything else that is open closes at exec.
     let is_announced = set_inheritance(&kept, false)
         .map(|()| link.announce_hand_over(&successor.program, &successor.config, file.as_fd()));
     if matches!(is_announced, Ok(true)) {
-        // Without dropping values, which would end what they stand for.
+        // The process exits without dropping values, because that would end what they stand for.
         std::process::exit(0);
     }
     set_inheritance(&kept, true)
@@ -189,7 +190,8 @@ fn try_hand_over(successor: &Successor, flow: &mut Flow<'_>) -> Result<Infallibl
     Err(HandOverError::Execute(successor.program.clone()))
 }
 
-/// Answers whoever asked for the hand-over; `stayed` tells why this program still goes on.
+/// Answers the command that asked for the hand-over; `stayed` says why this program still goes on, if it
+/// does.
 pub(crate) fn answer(flow: &mut Flow<'_>, stayed: Option<String>) {
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
@@ -215,7 +217,7 @@ pub(crate) fn answer(flow: &mut Flow<'_>, stayed: Option<String>) {
     commands.answer_hand_over(&mut context, &reply);
 }
 
-/// The descriptors that the program goes on with, but for the keeper's.
+/// The descriptors that the other program goes on with, except the keeper's.
 fn descriptors<'k>(flow: &'k Flow<'_>) -> impl Iterator<Item = BorrowedFd<'k>> {
     let commands = flow.site.descriptors().chain(flow.commands.descriptors());
     commands.chain(flow.traversal.descriptors())
@@ -228,8 +230,8 @@ fn set_inheritance(descriptors: &[RawFd], closes: bool) -> nix::Result<()> {
 }
 
 impl Config {
-    /// The first key on which streams and jobs of a running gateway rest and in which another configuration
-    /// differs.
+    /// The first setting in which another configuration differs, among those on which the streams and jobs of
+    /// a running gateway depend.
     fn lasting_difference(&self, other: &Config) -> Option<String> {
         let same = [
             ("site.name", self.site == other.site),

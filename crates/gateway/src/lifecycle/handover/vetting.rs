@@ -1,5 +1,5 @@
-//! Whether a program and its configuration could go on from here: checked in a thread, since a file system
-//! that hangs must not stop every stream of the site.
+//! Whether a program and its configuration could go on from here. This is checked in a thread, because if a
+//! file system hangs, the streams of the site must not.
 
 use super::{HandOverError, Successor};
 use crate::config::Config;
@@ -15,13 +15,13 @@ use std::sync::mpsc::{Receiver, channel};
 /// A successor that is being checked.
 pub(crate) struct Vetting {
     successor: Successor,
-    /// Ends when the thread has, which wakes the loop.
+    /// Closed when the thread ends, which wakes the loop.
     _done: UnixStream,
     answer: Receiver<Result<Config, HandOverError>>,
 }
 
 impl Vetting {
-    /// Begins the check; the loop hears of its end under [`Class::Vetting`].
+    /// Begins the check; its end reaches the loop under [`Class::Vetting`].
     pub(super) fn begin(driver: &Driver, successor: Successor) -> Result<Vetting, HandOverError> {
         let failed = |error: io::Error| {
             let errno = error.raw_os_error().map_or(Errno::EIO, Errno::from_raw);
@@ -38,7 +38,7 @@ impl Vetting {
         let looked_at = successor.clone();
         let thread = std::thread::Builder::new().name("vetting".to_owned());
         let started = thread.spawn(move || {
-            // A gateway that stops meanwhile hears nothing.
+            // A gateway that stops meanwhile does not receive it.
             let _ = sender.send(load(&looked_at));
             drop(far);
         });

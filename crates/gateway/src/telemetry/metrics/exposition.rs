@@ -1,11 +1,11 @@
 //! Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): families of
-//! samples with a help line and a type each. Knows no metric.
+//! samples, each with a help line and a type. It knows no metric.
 
 use std::fmt::{Display, Write};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows while the gateway lives; its name ends in `_total`.
+    /// A value that only grows while the gateway lives; its name ends in `_total`.
     Counter,
     Gauge,
 }
@@ -13,7 +13,7 @@ pub(super) enum Kind {
 #[derive(Default)]
 pub(super) struct Exposition(String);
 
-/// One metric: all its samples stand together.
+/// One metric, with all its samples together.
 pub(super) struct Family<'a> {
     text: &'a mut String,
     name: &'a str,
@@ -52,7 +52,7 @@ impl Family<'_> {
     }
 }
 
-/// A label's value as it stands between quotation marks.
+/// A label's value in the form that it has between quotation marks.
 fn escaped(value: &str) -> String {
     value
         .replace('\\', "\\\\")

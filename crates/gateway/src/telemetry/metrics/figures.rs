@@ -1,5 +1,5 @@
-//! Which metrics there are. `docs/checking.md` explains each; what is exported as a counter goes on over the
-//! ends of lanes and pairs (`totals`).
+//! The list of metrics. `docs/checking.md` explains each; what is exported as a counter continues when lanes
+//! and pairs end (`totals`).
 
 use super::exposition::{Exposition, Kind};
 use crate::driver::Driver;
@@ -153,7 +153,7 @@ struct Site<'a> {
     reachable: bool,
     /// The tunnel to it, if there is one now.
     tunnel: Option<&'a TunnelStatus>,
-    /// Everything since the gateway's start, what goes on now among it.
+    /// Everything since the gateway's start, including what is going on now.
     total: Totals,
 }
 

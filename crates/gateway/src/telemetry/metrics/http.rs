@@ -9,14 +9,14 @@ pub(super) enum Wanted {
     Elsewhere,
     /// Another method than GET.
     NotGet,
-    /// It is no request, and why.
+    /// This is not a request; the text says why.
     Nothing(&'static str),
 }
 
-/// Judges a request when all of its head is there.
+/// Judges a request once its head is complete.
 pub(super) fn wanted(bytes: &[u8]) -> Option<Wanted> {
     let ends = |end: &[u8]| bytes.windows(end.len()).any(|window| window == end);
-    // A line feed alone ends a line as well (section 2.2).
+    // A line feed alone also ends a line (section 2.2).
     if !ends(b"\r\n\r\n") && !ends(b"\n\n") {
         return None;
     }
@@ -34,7 +34,7 @@ fn judge(line: &[u8]) -> Option<Wanted> {
     if !is_method || target.is_empty() {
         return None;
     }
-    // Prometheus sends the parameters of its configuration along.
+    // Prometheus also sends the parameters of its configuration.
     let path = target.split('?').next()?;
     Some(match (path, method) {
         ("/metrics", "GET") => Wanted::Metrics,
@@ -43,7 +43,7 @@ fn judge(line: &[u8]) -> Option<Wanted> {
     })
 }
 
-/// The whole answer; `metrics` makes the body if it is wanted.
+/// The complete answer; `metrics` makes the body if it is wanted.
 pub(super) fn answer(wanted: &Wanted, metrics: impl FnOnce() -> String) -> Vec<u8> {
     let plain = "text/plain; charset=utf-8";
     let (status, kind, body) = match wanted {

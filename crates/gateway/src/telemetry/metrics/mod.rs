@@ -1,8 +1,8 @@
-//! What the gateway tells to Prometheus: `figures` says what, `exposition` in which format, `http` what a
-//! request asks for, and this file serves it, in the loop, to few readers that each have little time.
+//! What the gateway tells Prometheus: `figures` says what, `exposition` in which format, `http` what a
+//! request asks for, and this file serves it, in the loop, to a few readers, each of which has little time.
 //!
-//! By hand: one path, one method, one connection for each answer. An HTTP library would bring its own loop,
-//! or be larger than these files.
+//! Written by hand, because it needs only one path, one method, and one connection for each answer. An HTTP
+//! library would bring its own loop, or be larger than these files.
 
 mod exposition;
 mod figures;
@@ -20,15 +20,15 @@ use scrape::{Scrape, Stage, Step};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Connections at a time. One more ends the oldest: those that are read are through within a millisecond, and
-/// must not wait behind others that say nothing.
+/// Connections at a time. With one more, the oldest ends: readers that read finish within a millisecond, and
+/// must not wait behind others that send nothing.
 pub(crate) const AT_MOST: usize = 16;
 
-/// Longest time from connecting to having read the answer, on one host.
+/// Longest time from connecting to having read the answer, both on one host.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Telemetry {
-    /// Takes a connection of somebody who wants to read.
+    /// Accepts a connection of a reader.
     pub(crate) fn accept(
         &mut self,
         driver: &mut Driver,
@@ -78,7 +78,7 @@ impl Telemetry {
         }
     }
 
-    /// Ends a reader who has not asked, or not read, in time.
+    /// Ends the connection of a reader that has not sent its request, or not read the answer, in time.
     pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TelemetryDeadline) {
         let TelemetryDeadline::Scrape(key, generation) = deadline;
         let late = self
@@ -112,7 +112,7 @@ mod tests {
     use std::net::TcpStream as Client;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A gateway that nobody runs, with one client whose connection it has taken.
+    /// A gateway that nobody runs, with one client whose connection it has accepted.
     fn gateway(directory: &std::path::Path) -> (Gateway, Client) {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();
@@ -132,7 +132,7 @@ mod tests {
 
     fn connect(gateway: &mut Gateway) -> Client {
         let address = gateway.listeners.metrics.as_ref().unwrap().local_addr().unwrap();
-        // Back from connecting, it stands in the listener's queue.
+        // When connect returns, the connection is in the listener's queue.
         let client = Client::connect(address).unwrap();
         client.set_read_timeout(Some(DEADLINE)).unwrap();
         gateway.accept_from(Listener::Metrics);

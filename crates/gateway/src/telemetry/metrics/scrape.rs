@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// A scraper's request has some hundred bytes.
 const REQUEST_BYTES: usize = 8 * 1024;
 
-/// What a client may go on sending after its request.
+/// Most bytes that a client may go on sending after its request.
 const IGNORED_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Scrape {
@@ -19,16 +19,16 @@ pub(crate) struct Scrape {
 }
 
 pub(super) enum Stage {
-    /// What has arrived of the request.
+    /// The part of the request that has arrived.
     Reading(Vec<u8>),
     /// The answer, and how much of it the kernel has taken.
     Answering(Vec<u8>, usize),
-    /// The answer is sent; discards up to this many more bytes: closed with unread input, a socket sends a
-    /// reset, which may overtake the answer.
+    /// The answer is sent; discards up to this many further bytes, because a socket that is closed with
+    /// unread input sends a reset, which may overtake the answer.
     Ending(usize),
 }
 
-/// How far a connection got with what the kernel has.
+/// The outcome of using what the kernel has for a connection.
 pub(super) enum Step {
     Waits,
     Asks(Wanted),
@@ -48,7 +48,7 @@ impl Scrape {
         }
     }
 
-    /// Makes one system call; `None` if another may do more.
+    /// Makes one system call; `None` if another one may do more.
     fn advance_once(&mut self) -> io::Result<Option<Step>> {
         match &mut self.stage {
             Stage::Reading(request) => {

@@ -1,5 +1,5 @@
-//! What two gateways that cannot be dialled say to each other: a message by way of the broker, and knocks
-//! over UDP.
+//! What two gateways that cannot be dialled tell each other: messages through the broker, and knocks over
+//! UDP.
 //!
 //! ```text
 //! knock, 18 bytes
@@ -14,34 +14,34 @@ use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier
-/// versions leave unread.
+/// The broker's words for these kinds of message: those about UDP, and those about TCP, which gateways of
+/// earlier versions ignore.
 pub(crate) const KIND: &str = "punch";
 pub(crate) const TCP_KIND: &str = "punch-tcp";
 
 const VERSION: u32 = 1;
 
-/// Addresses that are knocked at: the mapped one, and some of hosts with several.
+/// Most addresses that are knocked at: the mapped one, and some of hosts with several.
 pub(crate) const MAX_ADDRESSES: usize = 8;
 
 const KNOCK_VERSION: u8 = 1;
 
-/// Tells a gateway whose knock it is; it proves nothing: the certificates of the lane do.
+/// Shows a gateway whose knock it is. It proves nothing: the certificates of the lane do.
 pub(crate) type Key = [u8; 16];
 
-/// Where the sender may be knocked at.
+/// Where to knock to reach the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Punch {
     version: u32,
-    /// An answer is not answered.
+    /// Whether this is an answer, which is not answered.
     pub(crate) answers: bool,
-    /// In hexadecimal, what the receiver's knocks are to have in them; connections of TCP need none, since
-    /// they say nothing before TLS does.
+    /// In hexadecimal, the key that the receiver's knocks must contain. Connections over TCP need none,
+    /// because nothing is sent on them before TLS begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Where the broker sees the sender's socket.
+    /// The address of the sender's socket, as the broker sees it.
     pub(crate) mapped: SocketAddr,
-    /// Its addresses in its own network, which serve where both are behind one NAT.
+    /// Its addresses in its own network, which work if both gateways are behind the same NAT.
     local: Vec<SocketAddr>,
 }
 
@@ -60,7 +60,7 @@ impl Punch {
         serde_json::to_string(self)
     }
 
-    /// The broker bounds its length.
+    /// Reads a message, whose length the broker bounds.
     pub(crate) fn decode(text: &str) -> Result<Punch, TextError> {
         let punch: Punch = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if punch.version != VERSION {
@@ -82,9 +82,10 @@ impl Punch {
         Some(number.to_be_bytes())
     }
 
-    /// Whether its sender claims another address than that at which the broker saw it, and which. Both are
-    /// seen by the broker, so that only a sender who lies, or whose NAT has several addresses and mixes them,
-    /// has two. An address that anybody could name would be anybody's: this site's own, or a third party's.
+    /// If its sender claims another address than that at which the broker saw it, says so in a sentence. The
+    /// broker has seen both, so they differ only if the sender lies, or its NAT has several addresses and
+    /// mixes them. A claim that was not checked could name anybody's address: this site's own, or a third
+    /// party's.
     pub(crate) fn claims_to_be_elsewhere(&self, seen: Option<IpAddr>) -> Option<String> {
         let (seen, mapped) = (seen?.to_canonical(), self.mapped.ip().to_canonical());
         (seen != mapped).then(|| {
@@ -92,7 +93,7 @@ impl Punch {
         })
     }
 
-    /// Lists where to knock: what can be one host's address, each once.
+    /// Lists where to knock: the addresses that a single host can have, each once.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses = Vec::new();
         for address in std::iter::once(&self.mapped).chain(&self.local) {

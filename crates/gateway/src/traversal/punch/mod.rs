@@ -1,7 +1,7 @@
-//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which
-//! opens both firewalls and NATs. Over UDP one of them then dials over QUIC (`quic`) through the hole; over
-//! TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds` decides what is
-//! done when, `over_udp` and `over_tcp` do it, `message` has the messages.
+//! Lanes between two members of a grid that cannot be dialled: both send at the same time, which opens both
+//! firewalls and NATs. Over UDP, one of them then dials over QUIC (`quic`) through the hole; over TCP, what
+//! they send makes a connection (`opening`), on which the same one begins TLS. `rounds` decides what is done
+//! at what time, `over_udp` and `over_tcp` do it, `message` has the messages.
 //!
 //! ```text
 //!                  1. from where am I seen?           ┌────────┐
@@ -9,10 +9,11 @@
 //!       │      2. A is here, knock there (HTTPS) ───> └────────┘ ───>          │
 //!       └────── 3. knocks from both ─── 4. the one that sorts first speaks ────┘
 //! ```
-//! Each way has rounds of its own; the one that has not served before gives the other a head start.
+//! UDP and TCP each have rounds of their own; the one that did not work last time gives the other a head
+//! start.
 //!
-//! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the
-//! certificates under the lane tell.
+//! The broker is needed only for this: an established lane outlives it. The certificates of the lane prove
+//! who is at the far end.
 
 mod message;
 mod opening;
@@ -39,27 +40,27 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// Begins every reason for there being no lane.
+/// The beginning of every reason for having no lane.
 const NEITHER: &str = "neither gateway can be dialled";
 
-/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a
-/// second of its round's beginning.
+/// How long to wait before the other protocol is tried as well: if UDP is let through at all, a lane over it
+/// is up within half a second after its round begins.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// The far gateways that neither can be dialled nor can dial.
+/// The far gateways that can neither be dialled nor dial this one.
 #[derive(Default)]
 pub(crate) struct Meetings {
-    /// Meetings, by the peers' places.
+    /// Meetings, by peer and protocol.
     by_peer: BTreeMap<(PeerIndex, Way), Meeting>,
-    /// Sockets of the rounds over TCP that are under way.
+    /// Sockets of the rounds over TCP that are in progress.
     openings: BTreeMap<PeerIndex, Opening>,
-    /// How each peer was met last.
+    /// How each peer was last met.
     served: BTreeMap<PeerIndex, Way>,
-    /// Where the broker was found; nothing begins before that.
+    /// The broker's address, once it was found; nothing begins before that.
     broker: Option<SocketAddr>,
-    /// The question to it that is under way.
+    /// The question to the broker that is in progress.
     asked: Option<Id>,
-    /// Where it sees this gateway's UDP socket.
+    /// The address at which the broker sees this gateway's UDP socket.
     mapped: Option<SocketAddr>,
 }
 
@@ -71,7 +72,7 @@ impl Meetings {
         both.map(|((_, way), meeting)| (*way, meeting))
     }
 
-    /// How much later this way is tried than the one that served last.
+    /// How much later this protocol is tried than the one that worked last.
     fn head_start(&self, index: PeerIndex, way: Way) -> Duration {
         let has_udp = self.by_peer.contains_key(&(index, Way::Udp));
         match (self.served.get(&index), way) {
@@ -87,13 +88,13 @@ impl Traversal {
         self.meetings.by_peer.get_mut(&(index, way))
     }
 
-    /// Only punching brings a lane to this peer.
+    /// Whether only punching brings a lane to this peer.
     fn meets(&self, index: PeerIndex) -> bool {
         let mut ways = Way::ALL.into_iter();
         ways.any(|way| self.meetings.by_peer.contains_key(&(index, way)))
     }
 
-    /// The broker tells where a peer can be dialled, if at all.
+    /// The broker has reported where a peer can be dialled, if anywhere.
     pub(in crate::traversal) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.now();
         let site = base.site_at(index).to_owned();
@@ -117,14 +118,14 @@ impl Traversal {
         let meetings = &mut self.meetings;
         for way in ways {
             let mut key = Key::default();
-            // Without random numbers every handshake fails, and says so.
+            // Without random numbers every handshake fails, and reports that.
             if getrandom::fill(&mut key).is_err() {
                 return;
             }
             let mut meeting = Meeting::new(way, key, dials);
             match was_up {
                 Some(true) => {}
-                // Streams wait for it: this gateway was handed over to another program.
+                // Streams wait for this lane, because this gateway was handed over to another program.
                 Some(false) => meeting.begin_after(Duration::ZERO, now),
                 None => meeting.begin(meetings.head_start(index, way), now),
             }
@@ -139,13 +140,14 @@ impl Traversal {
         meetings.served.remove(&index);
     }
 
-    /// The broker answers from there.
+    /// The broker answers from this address.
     pub(in crate::traversal) fn on_broker_found(&mut self, broker: SocketAddr) {
         let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
         self.meetings.broker = Some(broker);
     }
 
-    /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
+    /// A peer has no lane, or its only one is silent. `introduced`: it has once had a lane, and said who it
+    /// is.
     pub(in crate::traversal) fn meet_again(
         &mut self,
         base: &mut Base<'_>,
@@ -162,7 +164,7 @@ impl Traversal {
         }
     }
 
-    /// A lane stands. What a relay carries is not what the two gateways are meeting for.
+    /// A lane is up. Lanes through a relay are not what the two gateways are meeting for.
     pub(in crate::traversal) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
         let Some(way) = base.tunnels.ways().protocol_of_direct(lane) else {
             return;
@@ -173,7 +175,7 @@ impl Traversal {
         self.tell_offer_soon(base);
     }
 
-    /// The handshake of a lane is through, at either side.
+    /// The handshake of a lane has succeeded, whichever side began it.
     pub(in crate::traversal) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
@@ -186,7 +188,7 @@ impl Traversal {
         }
     }
 
-    /// A lane to a peer that is met stands: returns how it came about, if it did not go through a relay.
+    /// A lane to a peer that is met is up: returns how it came about, unless it uses a relay.
     fn punched(&mut self, index: PeerIndex, way: Way) -> Option<Way> {
         let meetings = &mut self.meetings;
         meetings.by_peer.get(&(index, way))?;
@@ -200,7 +202,7 @@ impl Traversal {
         meetings.for_each(|(_, meeting)| meeting.on_introduced());
     }
 
-    /// The lane that was begun through the hole did not come up; false where none was.
+    /// The lane that was begun through the hole did not come up; false if none was begun.
     pub(in crate::traversal) fn punch_failed(
         &mut self,
         base: &mut Base<'_>,
@@ -239,7 +241,7 @@ impl Traversal {
         }
     }
 
-    /// When a meeting is due next.
+    /// When the next meeting is due.
     pub(in crate::traversal) fn meetings_deadline(&self) -> Option<Instant> {
         let meetings = &self.meetings;
         meetings.broker?;
@@ -303,7 +305,7 @@ impl Traversal {
             }
             (Action::Call { answers }, _) => self.call(base, index, way, answers),
             (Action::Knock { to, key }, Way::Udp) => {
-                // Where this socket cannot send, another address may serve.
+                // If this socket cannot send there, another address may work.
                 let knock = message::knock(key);
                 let _ = base.tunnels.connecting().say_datagram(to, &knock);
             }
@@ -311,13 +313,13 @@ impl Traversal {
             (Action::Dial { at }, Way::Udp) => {
                 base.tunnels.connecting().dial_over_udp(base.driver, index, at)
             }
-            // Begun by the holder of the connection.
+            // Whoever holds the connection begins it.
             (Action::Dial { .. }, Way::Tcp) => {}
             (Action::Failed, _) => self.no_meeting(base, index),
         }
     }
 
-    /// Tells the far gateway where this one is.
+    /// Tells the far gateway where to find this one.
     fn call(&mut self, base: &mut Base<'_>, index: PeerIndex, way: Way, answers: bool) {
         let Some(grid) = base.membership.session() else {
             return;
@@ -344,12 +346,12 @@ impl Traversal {
         let key = (way == Way::Udp).then_some(meeting.key);
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
-            // Busy: the round ends without an answer, and the next one asks again.
+            // If the client is busy, the round ends without an answer, and the next one asks again.
             let _ = grid.client.send(base.site_at(index), kind, &body);
         }
     }
 
-    /// Where a socket is inside this site; a host's own loopback says nothing to others.
+    /// The address of a socket inside this site; addresses on a host's own loopback are useless to others.
     fn local_addresses(&self, base: &Base<'_>, bound: SocketAddr) -> Vec<SocketAddr> {
         let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
             true => base.config().lan.iter().map(SocketAddr::ip).collect(),
@@ -368,7 +370,7 @@ impl Traversal {
         }
     }
 
-    /// A far gateway says where it is. The broker vouches for that.
+    /// A far gateway says where to find it. The broker vouches for that.
     fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
         let now = base.now();
         let Some(index) = base.tunnels.peers().of(&message.from) else {

@@ -1,15 +1,16 @@
 //! TCP simultaneous open (RFC 9293, section 3.5): both gateways connect, each from the port that the other
-//! connects to. Each opens its own firewall by that, and their two connections are one.
+//! connects to. This opens both firewalls, and the two connections become one.
 //!
-//! One port serves a round: the broker is asked from it, so that a NAT maps it, then all connections go out
-//! from it. Each round has another, so that nothing of an earlier one is in its way. A socket that listens
-//! there keeps it and hears nothing: what comes before the own connection has gone out is dropped, where the
-//! kernel would refuse it, and is sent again or met by ours. So nobody gets in by that port, and two gateways
-//! without any firewall between them meet as well.
+//! A round uses one port: the broker is asked from it, so that a NAT maps it, and then all connections go out
+//! from it. Each round has another port, so that nothing left of an earlier one is in its way. A socket that
+//! listens at the port reserves it and receives nothing: what arrives before this side's own connection goes
+//! out is dropped, where the kernel would otherwise refuse it, and is sent again or met by ours. So nobody
+//! gets in through that port, and two gateways without any firewall between them meet, too.
 //!
-//! Linux takes the round trip of two segments that cross for half of what it is, and keeps it for five
-//! minutes. So only one site, that which sorts first, connects in earnest: its sockets let no first segment
-//! in, and the other's answer to theirs. What the other sends opens the way for that.
+//! If two first segments cross, Linux measures half of the true round trip, and remembers that for five
+//! minutes. So only one site, the one that sorts first, really connects: its sockets discard first segments,
+//! and the other site's answer its own. The first segments that the other site sends only open the path for
+//! that.
 
 use super::message::MAX_ADDRESSES;
 use crate::tunnels::carrier;
@@ -26,15 +27,16 @@ pub(crate) const SLOTS: usize = 1 + MAX_ADDRESSES;
 /// Slot of the connection to the broker.
 pub(crate) const BROKER: usize = 0;
 
-/// Takes no byte of any packet (socket(7), SO_ATTACH_FILTER): the instruction "return 0" of linux/filter.h.
+/// Accepts no byte of any packet (socket(7), SO_ATTACH_FILTER): the instruction "return 0" of linux/filter.h.
 const NOTHING: SockFilter = SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, 0);
 
-/// Flags of a TCP header, and where they are (RFC 9293, section 3.1).
+/// Flags of a TCP header, and their position (RFC 9293, section 3.1).
 const FLAGS_AT: u32 = 13;
 const SYN: u32 = 0x02;
 const ACK: u32 = 0x10;
 
-/// All but a first segment, which has SYN and no ACK; what a socket's filter sees begins with the TCP header.
+/// Accepts everything except a first segment, which has SYN and no ACK; what a socket's filter sees begins
+/// with the TCP header.
 const NO_FIRST: [SockFilter; 5] = [
     SockFilter::new(
         (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16,
@@ -53,16 +55,16 @@ const NO_FIRST: [SockFilter; 5] = [
     SockFilter::new((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, u32::MAX),
 ];
 
-/// What goes out from one local port.
+/// The connections that go out from one local port.
 pub(crate) struct Opening {
     deaf: Socket,
-    /// This site connects in earnest.
+    /// Whether this site really connects; see the module.
     dials: bool,
     broker: TcpStream,
     id: Id,
     has_asked: bool,
     received: Vec<u8>,
-    /// From where the broker sees the port.
+    /// The address at which the broker sees the port.
     pub(crate) mapped: Option<SocketAddr>,
     attempts: Vec<Attempt>,
 }
@@ -75,7 +77,7 @@ struct Attempt {
 }
 
 impl Opening {
-    /// Takes a port, and connects to the broker from it. `token` gives the token of each slot.
+    /// Reserves a port, and connects to the broker from it. `token` gives the token of each slot.
     pub(crate) fn begin(
         broker: SocketAddr,
         dials: bool,
@@ -106,13 +108,13 @@ impl Opening {
         self.deaf.local_addr().ok()?.as_socket()
     }
 
-    /// Acts on what the connection to the broker reports; true when it has just answered.
+    /// Acts on what the connection to the broker reports; true if it has just answered.
     pub(crate) fn on_broker(&mut self) -> io::Result<bool> {
         if self.mapped.is_some() || !carrier::is_connected(&self.broker)? {
             return Ok(false);
         }
         if !std::mem::replace(&mut self.has_asked, true) {
-            // Fits a fresh connection's buffer.
+            // This fits into a fresh connection's buffer.
             self.broker.write_all(&reflection::question(self.id))?;
         }
         let mut bytes = [0; reflection::BYTES];
@@ -137,7 +139,8 @@ impl Opening {
         }
     }
 
-    /// Connects there unless that is under way or up. What fails at once is tried again with the next step.
+    /// Connects to an address, unless a connection to it is in progress or up. If connecting fails at once,
+    /// the next step tries again.
     pub(crate) fn knock(&mut self, to: SocketAddr, registry: &Registry, token: impl Fn(usize) -> Token) {
         let slot = match self.attempts.iter().position(|attempt| attempt.to == to) {
             Some(slot) => slot,
@@ -165,8 +168,8 @@ impl Opening {
         attempt.socket = begun.ok();
     }
 
-    /// Acts on what one of the connections reports: returns it and its far address once it is up. The loop
-    /// hears of it no longer.
+    /// Acts on what one of the connections reports: returns it and its far address once it is up. It is then
+    /// no longer registered with the loop.
     pub(crate) fn on_attempt(&mut self, slot: usize, registry: &Registry) -> Option<(TcpStream, SocketAddr)> {
         let attempt = self.attempts.get_mut(slot.checked_sub(1)?)?;
         let connected = carrier::is_connected(attempt.socket.as_ref()?);
@@ -174,19 +177,20 @@ impl Opening {
             return None;
         }
         let mut socket = attempt.socket.take()?;
-        // Refused, or unreachable: what made it so may let the next one through.
+        // Refused, or unreachable: the cause may let the next one through.
         connected.ok()?;
         attempt.is_up = true;
         registry.deregister(&mut socket).ok()?;
         if self.dials {
-            // Its work is done; left there it costs some nanoseconds of each segment.
+            // The filter has done its work; if left there, it would cost some nanoseconds for each segment.
             let _ = SockRef::from(&socket).detach_filter();
         }
         Some((socket, attempt.to))
     }
 }
 
-/// A socket at this port of every own address, which others that this user binds so may share.
+/// A socket at this port of every own address, which other sockets that this user binds in the same way can
+/// share.
 fn bound(like: SocketAddr, port: u16) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(like),
@@ -231,7 +235,7 @@ mod tests {
         move |slot| Token(of * SLOTS + slot)
     }
 
-    /// An opening whose broker is this test; where it is on loopback.
+    /// An opening whose broker is this test; also, its address on loopback.
     fn opening(poll: &Poll, broker: &TcpListener, of: usize) -> (Opening, SocketAddr) {
         let to = broker.local_addr().unwrap();
         let opening = Opening::begin(to, of == 0, poll.registry(), token(of)).unwrap();
@@ -292,7 +296,7 @@ mod tests {
         let mut poll = Poll::new().unwrap();
         let broker = TcpListener::bind("127.0.0.1:0").unwrap();
         let (mut one, _) = opening(&poll, &broker, 0);
-        // No program has this port by chance, as it may have one that was free a moment ago.
+        // A port that no other program gets by chance, as it might get one that was free a moment ago.
         let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
         let mut events = Events::with_capacity(8);
         for _ in 0..3 {

@@ -10,12 +10,12 @@ use mio::Token;
 use std::io;
 use std::net::SocketAddr;
 
-/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files
-/// that a user has by default. A round that leads somewhere takes a moment, and the next ones come soon.
+/// Sites with which a hole is punched over TCP at a time: with ten sockets each, they use a third of the
+/// files that a user has by default. A round that succeeds takes a moment, and the next ones come soon.
 const OPENINGS: usize = 32;
 
 impl Traversal {
-    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
+    /// The first lane over TCP that this gateway still has to punch, after one has come up.
     pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
         let site = base.site_at(index);
         let served = self.meetings.served.get(&index);
@@ -25,7 +25,7 @@ impl Traversal {
         base.tunnels.ways().first_missing(base.driver, index)
     }
 
-    /// Takes a port for a round over TCP, and asks the broker from where it sees that.
+    /// Reserves a port for a round over TCP, and asks the broker at which address it sees the port.
     pub(super) fn open(&mut self, base: &mut Base<'_>, index: PeerIndex) -> io::Result<()> {
         let meetings = &mut self.meetings;
         let Some(broker) = meetings

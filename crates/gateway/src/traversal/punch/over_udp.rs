@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 
 impl Traversal {
-    /// Asks the broker from where it sees the UDP socket.
+    /// Asks the broker at which address it sees the UDP socket.
     pub(super) fn locate(&mut self, base: &mut Base<'_>) -> io::Result<()> {
         let meetings = &mut self.meetings;
         let Some(broker) = meetings.broker else {
@@ -31,7 +31,7 @@ impl Traversal {
             .say_datagram(broker, &reflection::question(id))
     }
 
-    /// The UDP socket got something that is not QUIC's.
+    /// The UDP socket has received something that does not belong to QUIC.
     pub(in crate::traversal) fn on_datagram(
         &mut self,
         base: &mut Base<'_>,
@@ -45,7 +45,7 @@ impl Traversal {
         }
     }
 
-    /// An answer to that, by its first byte.
+    /// A datagram whose first byte marks it as the answer to that question.
     fn on_reflection(&mut self, base: &mut Base<'_>, datagram: &[u8]) {
         let now = base.now();
         let Some((id, mapped)) = reflection::answered(datagram) else {
@@ -63,7 +63,7 @@ impl Traversal {
         }
     }
 
-    /// A knock, by its first byte.
+    /// A datagram whose first byte marks it as a knock.
     fn on_knock(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
         let Some(key) = message::knocked(datagram) else {
             return;
@@ -72,7 +72,7 @@ impl Traversal {
         let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
         if let Some(index) = whose.map(|((index, _), _)| *index) {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            // Whoever knows the key may name any sender.
+            // Whoever knows the key can name any sender.
             let config = base.config();
             if !may_be_gateway(from, config.is_on_loopback(), &config.subnets) {
                 return base.refuse("punch-address", from.ip(), "a knock from where no gateway can be");

@@ -6,11 +6,11 @@
 //!    └────────────────────────────────┴─── nothing in time: Resting <─────┴───────────────────────┘
 //! ```
 //! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of
-//! both anew for each destination is no obstacle where the other's firewall lets in other ports of an address
-//! it has sent to.
+//! the two anew for each destination is no obstacle, if the other's firewall lets in other ports of an
+//! address to which it has sent.
 //!
-//! Over TCP a knock is a connection that both try at once, and what comes up is the lane's: dialling is to
-//! speak first.
+//! Over TCP, a knock is a connection that both try to make at the same time, and a connection that comes up
+//! is the lane's: there, dialling means speaking first.
 
 use super::message::{Key, MAX_ADDRESSES};
 use crate::tunnels::origin::Way;
@@ -18,54 +18,56 @@ use crate::tunnels::peers::dial::REDIAL;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Before the first round, and between two.
+/// Pause before the first round, and the longest between two.
 const FIRST_BACKOFF: Duration = Duration::from_secs(2);
 const LAST_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The broker is near compared with that, and is asked as often as this has steps.
+/// How long the broker is asked, once for each step: the broker is close compared with this.
 pub(crate) const LOCATING: Duration = Duration::from_secs(4);
 
-/// A poll of the far gateway that has just broken off, and its own question to the broker.
+/// How long the far gateway may take to answer: a poll of its may just have broken off, and it has to ask the
+/// broker its own question.
 pub(crate) const CALLING: Duration = Duration::from_secs(10);
 
-/// Some round trips around the Earth after both know of each other, and a busy far gateway.
+/// How long to knock: some round trips around the Earth after both know of each other, for a busy far
+/// gateway.
 pub(crate) const KNOCKING: Duration = Duration::from_secs(6);
 
-/// Between questions and between knocks.
+/// Time between questions, and between knocks.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Between connections that are refused: some NATs and hosts refuse what they do not know yet, and only what
-/// crosses on the way gets through. The site that sorts first keeps to one pace and the other to another, so
-/// that soon both try within a few milliseconds, however they began.
+/// Time between connections that are refused: some NATs and hosts refuse what they do not know yet, and only
+/// what crosses on the way gets through. The two sites keep different paces, so that they soon both try
+/// within a few milliseconds, however they began.
 const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(47)];
 
-/// How much later the site that sorts first connects: the other one's first segments have opened its firewall
-/// by then, unless the broker is far. Else the kernel sends another after a second.
+/// How much later the site that sorts first connects: by then, the other's first segments have opened the
+/// other's firewall, unless the broker is far away. If not, the kernel sends another segment after a second.
 const HOLD: Duration = Duration::from_millis(150);
 
 /// An order of a meeting to its owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Ask the broker from where this gateway is seen.
+    /// Ask the broker at which address it sees this gateway.
     Locate,
-    /// Tell the far gateway where this one is.
+    /// Tell the far gateway where to find this one.
     Call { answers: bool },
-    /// Send a knock; over TCP, connect, unless that is under way.
+    /// Send a knock; over TCP, connect, unless that is in progress.
     Knock { to: SocketAddr, key: Key },
-    /// Dial a lane there, or begin one on the connection with it.
+    /// Dial a lane to this address, or begin one on the connection to it.
     Dial { at: SocketAddr },
-    /// The round failed, for the meeting's `trouble`; it goes on later.
+    /// The round failed; the meeting's `trouble` says why. The meeting continues later.
     Failed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// A lane is there, or nothing can be done yet.
+    /// A lane exists, or nothing can be done yet.
     Met,
     Resting {
         until: Instant,
     },
-    /// The far gateway is told once it is known where this one is seen, `answers` if it has asked.
+    /// The far gateway is told once it is known at which address this one is seen; `answers`: it has asked.
     Locating {
         until: Instant,
         step: Instant,
@@ -78,23 +80,23 @@ enum Phase {
         until: Instant,
         step: Instant,
     },
-    /// A handshake is under way, which has deadlines of its own.
+    /// A handshake is in progress, which has deadlines of its own.
     Dialling,
 }
 
 /// The state of meeting one far gateway.
 #[derive(Debug)]
 pub(crate) struct Meeting {
-    /// What the far gateway's knocks have in them.
+    /// The key that the far gateway's knocks contain.
     pub(crate) key: Key,
     /// Why the last round failed.
     pub(crate) trouble: String,
     way: Way,
-    /// This site sorts first.
+    /// Whether this site sorts first.
     dials: bool,
     phase: Phase,
     backoff: Duration,
-    /// What the far gateway told: where to knock, with which key.
+    /// What the far gateway has told: where to knock, with which key.
     addresses: Vec<SocketAddr>,
     their_key: Key,
 }
@@ -113,8 +115,8 @@ impl Meeting {
         }
     }
 
-    /// The last lane was lost or is silent. One that never led to a tunnel is not punched anew at that pace
-    /// for ever.
+    /// The last lane was lost or is silent. If it never led to a tunnel, lanes are not punched anew at the
+    /// same pace for ever.
     pub(crate) fn on_lost(&mut self, introduced: bool, head_start: Duration, now: Instant) {
         match (introduced, self.phase) {
             (true, _) => self.begin_after(REDIAL + head_start, now),
@@ -123,7 +125,7 @@ impl Meeting {
         }
     }
 
-    /// There is no lane: a round begins after a pause, unless one is under way.
+    /// There is no lane: a round begins after a pause, unless one is in progress.
     pub(crate) fn begin_after(&mut self, pause: Duration, now: Instant) {
         let until = now + pause;
         match self.phase {
@@ -133,23 +135,23 @@ impl Meeting {
         }
     }
 
-    /// Begins after the usual pause: a gateway that can dial after all does so meanwhile.
+    /// Begins after the usual pause, so that a gateway that can dial after all does so first.
     pub(crate) fn begin(&mut self, head_start: Duration, now: Instant) {
         self.begin_after(FIRST_BACKOFF + head_start, now);
     }
 
-    /// A lane is there.
+    /// A lane is up.
     pub(crate) fn on_met(&mut self) {
         self.phase = Phase::Met;
     }
 
-    /// It leads to a tunnel.
+    /// The lane leads to a tunnel.
     pub(crate) fn on_introduced(&mut self) {
         self.trouble.clear();
         self.backoff = FIRST_BACKOFF;
     }
 
-    /// A round is under way.
+    /// Whether a round is in progress.
     pub(crate) fn is_in_round(&self) -> bool {
         matches!(
             self.phase,
@@ -161,7 +163,7 @@ impl Meeting {
         matches!(self.phase, Phase::Resting { .. })
     }
 
-    /// The lane that was dialled did not come up. False where none was dialled.
+    /// The lane that was dialled did not come up. False if none was dialled.
     pub(crate) fn on_dial_failed(&mut self, why: &str, now: Instant) -> bool {
         let dialled = self.phase == Phase::Dialling;
         if dialled {
@@ -178,7 +180,7 @@ impl Meeting {
         }
     }
 
-    /// This gateway knows where it is seen.
+    /// This gateway now knows at which address it is seen.
     pub(crate) fn on_located(&mut self, now: Instant, out: &mut Vec<Action>) {
         let Phase::Locating { answers, .. } = self.phase else {
             return;
@@ -191,7 +193,7 @@ impl Meeting {
         self.on_time(now, out);
     }
 
-    /// The far gateway says where it is.
+    /// The far gateway says where to find it.
     pub(crate) fn on_call(
         &mut self,
         their_key: Key,
@@ -202,13 +204,13 @@ impl Meeting {
     ) {
         (self.their_key, self.addresses) = (their_key, addresses);
         match &mut self.phase {
-            // The lane that is being dialled will be there, or a next round.
+            // Either the lane that is being dialled comes up, or there is a next round.
             Phase::Dialling => return,
             Phase::Locating { answers: owed, .. } => {
                 *owed |= !answers;
                 return;
             }
-            // An answer that comes too late.
+            // An answer that arrives too late.
             Phase::Met | Phase::Resting { .. } if answers => return,
             Phase::Met | Phase::Resting { .. } => self.phase = locating(now, true),
             Phase::Calling { .. } | Phase::Knocking { .. } => {
@@ -221,7 +223,7 @@ impl Meeting {
         self.on_time(now, out);
     }
 
-    /// A knock with our key came from there: that is where the far gateway is seen from here.
+    /// A knock with our key came from this address: that is where the far gateway is seen from here.
     pub(crate) fn on_knock(&mut self, from: SocketAddr, out: &mut Vec<Action>) {
         let (Phase::Calling { .. } | Phase::Knocking { .. }) = self.phase else {
             return;
@@ -234,7 +236,7 @@ impl Meeting {
         }
     }
 
-    /// When it is due next.
+    /// When something is due next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Met | Phase::Dialling => None,
@@ -467,7 +469,7 @@ mod tests {
             meeting.on_call(Key::default(), vec![at(1)], true, now, &mut out);
         }
         assert_eq!(out, [knock(1, Key::default())], "the first one's comes later");
-        // Their knocks fall on the same moment sooner or later, however far apart they began.
+        // However far apart they began, sooner or later a knock of each falls on the same moment.
         let knocks = |meeting: &mut Meeting, began: Duration| -> Vec<Duration> {
             let mut moments = Vec::new();
             while moments.len() < 40 {

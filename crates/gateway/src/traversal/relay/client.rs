@@ -1,7 +1,7 @@
 //! The two sites' part: whether a relay is needed, which one is asked, and what is done with its answer.
 //!
-//! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a
-//! relay takes the place of all that go through one (`pair`).
+//! If a peer has an address, dialling goes on beside this (`dial`), and a lane that comes up without a relay
+//! replaces all that use one (`pair`).
 
 use super::digest::digest;
 use super::selection::{Candidate, Offer, choose};
@@ -20,30 +20,32 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How long a pair of sites may be without a lane before a relay is asked for one: the far gateway dials
-/// again within a second of being back, and does not have to be found on the other side of a third site then.
+/// again within a second of being back, and then the detour through a third site is not needed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The same where streams wait because this gateway was handed over: what can be dialled is back within some
-/// round trips.
+/// The same if streams wait because this gateway was handed over: a gateway that can be dialled is back
+/// within some round trips.
 pub(crate) const SOON: Duration = Duration::from_millis(300);
 
-/// A relay answers within its round trip. One that is cut off shall not keep the next from being asked.
+/// How long a relay may take to answer, which takes a round trip. If it is cut off, the next one must be
+/// asked soon.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// A relay that failed is asked after the others for this long.
+/// A relay that has failed is asked only after the others for this long.
 const AVOIDED_FOR: Duration = Duration::from_secs(60);
 
-/// Connections to relays under way because others asked: as many as one relay lets one site wait for.
+/// Most connections to relays in progress because other sites asked: as many as one relay lets one site wait
+/// for.
 const COMING: usize = 64;
 
-/// How looking for a relay to one peer goes.
+/// The progress of looking for a relay to one peer.
 pub(crate) struct Search {
-    /// Why none serves, for those who ask.
+    /// Why no relay can be used, for those that ask.
     pub(crate) why_no_relay: String,
     dials: ByNumber<Dial>,
-    /// The number of the last ask for each lane, and which relay has not answered it yet.
+    /// The number of the last request for each lane, and the relay that has not answered it yet.
     asked: ByNumber<Option<(u64, PeerIndex)>>,
-    /// What the peer said as a relay.
+    /// What the peer has offered as a relay.
     pub(crate) offer: Option<Offer>,
     /// When each relay failed last.
     failed: HashMap<PeerIndex, Instant>,
@@ -70,7 +72,7 @@ impl Search {
     }
 }
 
-/// What a relay says when it lets two sites meet.
+/// What a relay sends when it lets two sites meet.
 pub(crate) struct Invitation {
     pub(crate) id: u64,
     pub(crate) ticket: String,
@@ -80,16 +82,16 @@ pub(crate) struct Invitation {
 /// Why this gateway does not dial a relay.
 #[derive(Debug, thiserror::Error)]
 enum NotGoing {
-    /// Others may know.
+    /// A reason that others may know.
     #[error("{}", .0.text())]
     Refused(#[from] RelayRefusal),
-    /// The reason, for this gateway's own log alone.
+    /// The reason, only for this gateway's own log.
     #[error("{0}")]
     Dial(String),
 }
 
 impl Traversal {
-    /// Whether this gateway asks: of two sites, the one that sorts first does. Lanes over QUIC are not
+    /// Whether this gateway asks: of two sites, the one that sorts first asks. Lanes over QUIC are not
     /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
         base.config().transport != Transport::Quic
@@ -97,14 +99,14 @@ impl Traversal {
             && !base.tunnels.peers()[index].is_gone()
     }
 
-    /// Looks for a relay to a peer that the gateway begins with, unless it is dialled soon.
+    /// Looks for a relay to a peer that this gateway knows from the start, unless the peer is dialled soon.
     pub(crate) fn seek_first(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let site = base.site_at(index);
         let was_up = base.tunnels.pairs().key_of(site).is_some();
         self.seek_all(base, index, if was_up { SOON } else { PATIENCE });
     }
 
-    /// Looks for a relay for every lane that is not up by then.
+    /// Looks, after a pause, for a relay for every lane that is not up by then.
     pub(in crate::traversal) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
         for lane in LaneNumber::all().take(base.tunnels.ways().lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);
@@ -119,7 +121,7 @@ impl Traversal {
         }
     }
 
-    /// A lane was lost or has fallen silent: where a relay carried it, one shall again.
+    /// A lane was lost or has fallen silent: if it used a relay, one is looked for again.
     pub(in crate::traversal) fn seek_again(
         &mut self,
         base: &mut Base<'_>,
@@ -133,7 +135,7 @@ impl Traversal {
                 let search = self.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
-                // One that the far side ends at once, since it has a better lane or believes so, is not
+                // If the far side ends it at once, because it has a better lane or believes so, it is not
                 // brought back at that pace.
                 if now.saturating_duration_since(through.since) > PATIENCE {
                     dial.start_anew();
@@ -147,7 +149,7 @@ impl Traversal {
         self.seek_after(base, index, lane, pause);
     }
 
-    /// Asks a relay for a lane unless there is one, or a better one.
+    /// Asks a relay for a lane, unless there is one, or a better one.
     pub(in crate::traversal) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
         let site = base.site_at(index).to_owned();
         let key = base.tunnels.pairs().key_of(&site);
@@ -167,7 +169,7 @@ impl Traversal {
         base.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
-    /// The one to ask for this lane: its place among the peers, and the pair with it.
+    /// The relay to ask for this lane: its place among the peers, and the pair with it.
     fn best_relay(
         &self,
         base: &Base<'_>,
@@ -180,7 +182,7 @@ impl Traversal {
             at.filter(|at| base.now().saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
-        // Names may be many, if a broker makes them up; tunnels are not.
+        // A broker could make up any number of names, but not of tunnels.
         let willing = base.tunnels.pairs().iter().filter_map(|(key, pair)| {
             let relay = pair.peer();
             let is_willing = base
@@ -201,7 +203,7 @@ impl Traversal {
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
-    /// No lane this time.
+    /// There is no lane this time.
     fn seek_failed(
         &mut self,
         base: &mut Base<'_>,
@@ -216,11 +218,11 @@ impl Traversal {
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
-        // A peer that is dialled, and a grid without relays: its users look elsewhere.
+        // If the peer is dialled, or the grid has no relays, users look for the reason elsewhere.
         let concerns = relay.is_some() || peer.address().is_none();
         if concerns && search.why_no_relay != why {
             why.clone_into(&mut search.why_no_relay);
-            // The reason may change with every relay that is asked, without end.
+            // The reason may change with every relay that is asked, again and again.
             let (site, text) = (peer.site().to_owned(), format!("no relay: {why}; trying again"));
             base.driver
                 .log
@@ -255,14 +257,14 @@ impl Traversal {
         }
     }
 
-    /// No lane to a site is left: it is no relay for anybody now.
+    /// There is no lane to a site any more: it cannot be anybody's relay now.
     pub(in crate::traversal) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
         self.search_mut(relay).offer = None;
         self.relay_is_gone(base, relay);
         self.tell_offer_soon(base);
     }
 
-    /// The last lane to a site is gone: what it was asked as a relay is asked of others.
+    /// The last lane to a site is gone: other relays are asked for what it was asked for.
     fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
         for index in base.tunnels.peers().indexes() {
             for lane in LaneNumber::all() {
@@ -301,7 +303,7 @@ impl Traversal {
             .end_relay_visit(base.driver, from, id, &why);
     }
 
-    /// What was asked, of whom and for which lane.
+    /// The request with this number: the relay that was asked, the peer and the lane.
     fn find_ask(
         &mut self,
         base: &mut Base<'_>,
@@ -313,7 +315,7 @@ impl Traversal {
         searches.find_map(|(index, search)| Some((relay, PeerIndex(index), search.take(id, relay)?)))
     }
 
-    /// Another site has asked a relay for this one.
+    /// Another site has asked a relay to meet this one.
     pub(super) fn on_relay_come(
         &mut self,
         base: &mut Base<'_>,
@@ -325,8 +327,8 @@ impl Traversal {
         let Err(why) = self.come(base, relay, from, invitation) else {
             return;
         };
-        // Any relay can name any site: only what names one is the line's origin, so that no relay uses up the
-        // places of all others.
+        // A relay can make up names of sites. All unknown names count as one origin of log lines, so that no
+        // relay uses up the origins of others.
         let from = match why {
             NotGoing::Refused(RelayRefusal::Unknown) => "a site that is not known here",
             _ => from,
@@ -336,7 +338,7 @@ impl Traversal {
             format_args!("{relay} for {from}"),
             format_args!("cannot meet {from} at {relay}: {why}"),
         );
-        // The outcome of a dial is told to nobody: the relay gives the meeting up in its own time.
+        // How a dial ended is told to nobody: the relay gives up the meeting in its own time.
         if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
             base.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
@@ -367,7 +369,7 @@ impl Traversal {
         self.go(base, relay, index, None, invitation)
     }
 
-    /// Dials a relay to show a ticket there: for this lane, or for whichever the far gateway asked for.
+    /// Dials a relay to show a ticket there: for this lane, or for the one that the far gateway asked for.
     fn go(
         &mut self,
         base: &mut Base<'_>,
@@ -378,7 +380,7 @@ impl Traversal {
     ) -> Result<(), NotGoing> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
         let peer = &base.tunnels.peers()[relay];
-        // Never one that somebody mentions: it could be anybody's.
+        // Never an address that somebody else names: it could be anybody's.
         let (site, address) = (peer.site().to_owned(), peer.address());
         let address = address.ok_or(RelayRefusal::NoAddress)?;
         let through = Through {
@@ -406,7 +408,7 @@ impl Traversal {
         if let Some((index, lane)) = dialled {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
-        // The relay hears nothing: how a dial ended, and how soon, would tell it about other networks.
+        // The relay is not told: how a dial ended, and how soon, would tell it about other networks.
         let (site, from) = (&visit.through.site, base.site_at(visit.peer));
         let text = format!("cannot meet it at {site}: {why}");
         let whom = format!("site {from} through {site}");

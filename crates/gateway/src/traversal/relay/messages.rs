@@ -1,4 +1,4 @@
-//! Hands messages about relays to the part of a relay's user, or of a relay.
+//! Hands messages about relays to the part that needs them: that of a relay's user, or that of a relay.
 
 use super::client::Invitation;
 use super::selection::Offer;
@@ -8,7 +8,7 @@ use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
 
 impl Traversal {
-    /// Acts on a message about relays from the gateway of `site`; leaves others alone.
+    /// Acts on a message about relays from the gateway of `site`; ignores others.
     pub(crate) fn on_relay_message(
         &mut self,
         base: &mut Base<'_>,

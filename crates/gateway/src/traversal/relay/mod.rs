@@ -1,5 +1,5 @@
-//! Two sites neither of which can be dialled by the other meet at the gateway of a third, with which both
-//! have a tunnel.
+//! Two sites of which neither can dial the other meet at the gateway of a third, with which both have a
+//! tunnel.
 //!
 //! ```text
 //! A -- ask: to B -------> R          over the tunnels (`tunnels::message`), once for each lane
@@ -8,9 +8,9 @@
 //! A <- met -------------- R -- met --------------------> B
 //! A == a lane's usual handshake, and its frames, for which R is a wire ==> B
 //! ```
-//! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it
-//! carries: where lanes are encrypted, it cannot. `client` is A's and B's part, `selection` chooses R,
-//! `server`, `places` and `splice` are R's.
+//! The site that sorts first asks, and counts as the dialler in the handshake. R reads nothing of what it
+//! carries: if lanes are encrypted, it cannot. `client` is A's and B's part, `selection` chooses R, `server`,
+//! `places` and `splice` are R's.
 
 pub(crate) mod client;
 mod digest;

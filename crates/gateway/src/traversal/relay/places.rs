@@ -1,26 +1,27 @@
-//! What one site may take of a relay, so that the others still find something.
+//! Limits what one site may take of a relay, so that something is left for the others.
 //!
-//! The asking site is charged: a far site cannot make others ask. A site that keeps as many connections as it
-//! may leaves three quarters of the places to the others. One that asks as often as it can leaves them half
-//! of what a far gateway comes for at once, and three quarters of what it comes for later.
+//! The site that asks is charged, because a site cannot be made to ask. A site that keeps as many connections
+//! as it may leaves three quarters of the places to the others. One that asks as often as it can leaves them
+//! half of the visits that a far gateway makes at once, and three quarters of its later ones.
 
 use crate::tunnels::peers::rate::Rate;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their
+/// Connections carried at a time, including those awaited: each takes two files, and up to 128 KiB if its
 /// ends are slow.
 const AT_MOST: usize = 4096;
 
-/// All of them may have an eighth of the files that this process may open: streams, processes and lanes need
-/// the others.
+/// All carried connections together may use an eighth of the files that this process may open: streams,
+/// processes and lanes need the others.
 const SHARE_OF_FILES: usize = 2 * 8;
 
-/// The share of all places for connections that one site has asked for: 16 lanes each to 64 sites if files
-/// are many.
+/// The share of all places for connections that one site has asked for: if there are many files, 16 lanes to
+/// each of 64 sites.
 const PARTS: usize = 4;
 
-/// Places of these where the two have not met yet: 16 lanes each to several sites at once.
+/// How many of these may belong to connections whose ends have not met yet: 16 lanes to each of several sites
+/// at once.
 pub(super) const AWAITED_PER_SITE: usize = 64;
 
 /// How often each site has asked for each other one.
@@ -28,8 +29,8 @@ pub(super) const AWAITED_PER_SITE: usize = 64;
 pub(super) struct Asked(BTreeMap<String, BTreeMap<String, Rate>>);
 
 impl Asked {
-    /// Whether a site may ask for another one now, and counts it. The far gateway comes to a relay at a
-    /// bounded rate, whoever has asked: none may use that up.
+    /// Whether a site may ask for another one now, which is then counted. The far gateway visits a relay at a
+    /// bounded rate, no matter who has asked: no site may use that up.
     pub(super) fn may(&mut self, from: &str, to: &str, now: Instant) -> bool {
         let rates = self.0.entry(from.to_owned()).or_default();
         rates
@@ -38,14 +39,14 @@ impl Asked {
             .take(now)
     }
 
-    /// Forgets a site that is no member any more.
+    /// Forgets a site that is no longer a member.
     pub(super) fn forget(&mut self, site: &str) {
         self.0.remove(site);
     }
 }
 
-/// Whether one more connection may be awaited for a site; `taken` has who asked for each that there is, and
-/// whether its ends have met, `files` is how many this process may open.
+/// Whether one more connection may be awaited for a site. `taken` lists, for each present connection, who
+/// asked for it and whether its ends have met; `files` is how many this process may open.
 pub(super) fn has_room_for<'a>(
     taken: impl Iterator<Item = (&'a str, bool)>,
     from: &str,

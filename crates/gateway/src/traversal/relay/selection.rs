@@ -1,11 +1,11 @@
-//! Which relay is asked for a lane: the shortest way, unless it is loaded notably, and of those that are
-//! about as good another one for each lane.
+//! Chooses the relay that is asked for a lane: the shortest path, unless that relay is notably loaded; among
+//! relays that are about equally good, a different one for each lane.
 //!
-//! A relay tells every site that it has a lane with how much it carries and how far the others are from it,
-//! when that changes, once a second at most. A gateway that needs a relay compares, and asks. Neither of two
-//! gateways knows what the other asks for at the same time; so that not all lanes of a relay that died end up
-//! at the next one, those that are about equal share them by lot. The lot is drawn from the names of all
-//! three sites and the lane's number: nothing has to be agreed on.
+//! A relay tells every site to which it has a lane how much it carries and how far the others are from it:
+//! when that changes, but at most once a second. A gateway that needs a relay compares these offers, and asks
+//! one. No gateway knows what others ask for at the same time. So that the lanes of a relay that died do not
+//! all end up at the next one, relays that are about equal share them by lot. The lot is computed from the
+//! names of all three sites and the lane's number, so nothing has to be agreed on.
 
 use crate::base::{Base, Bundle};
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
@@ -15,24 +15,25 @@ use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How many connections double a relay's cost: what they take of its rate is not known, and most are idle.
+/// This many connections double a relay's cost: how much of its rate they take is not known, and most are
+/// idle.
 const CARRIED_TO_DOUBLE: u64 = 64;
 
-/// Differences that nobody notices: a quarter of the way, or a millisecond.
+/// Differences that nobody notices: a quarter of the path, or a millisecond.
 const SHARE: u64 = 4;
 const MIN_MICROSECONDS: u64 = 1000;
 
-/// Between two offers to the same sites.
+/// Time between two offers to the same sites.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Sites of an offer that are kept: more than grids have.
+/// Most sites of an offer that are kept: more than any grid has.
 const MAX_SITES: usize = 4096;
 
-/// What a relay said last.
+/// What a relay has last offered.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Offer {
     carried: u32,
-    /// Round trips from there to the sites that it has lanes with, in microseconds.
+    /// Round trips from the relay to the sites that it has lanes with, in microseconds.
     beyond: BTreeMap<String, u32>,
 }
 
@@ -52,32 +53,32 @@ pub(crate) struct Candidate<'a> {
     pub(crate) relay: PeerIndex,
     pub(crate) pair: PairKey,
     pub(crate) site: &'a str,
-    /// The way to it.
+    /// The round trip to it.
     pub(crate) near_microseconds: u32,
-    /// `None` for one that has not sent it yet, or never does.
+    /// Its offer; `None` if it has not sent one yet, or never does.
     pub(crate) offer: Option<&'a Offer>,
-    /// When it failed, if that was lately.
+    /// When it failed, if that was recently.
     pub(crate) failed: Option<Instant>,
 }
 
 impl Candidate<'_> {
-    /// The cost of the way, with what the relay carries.
+    /// The cost of the path, including what the relay carries.
     fn cost(&self, to: &str) -> u64 {
         let near = u64::from(self.near_microseconds);
-        // As far beyond as to it, if it does not tell.
+        // If it does not say, the site is assumed to be as far from it as it is from here.
         let beyond = self.offer.and_then(|offer| offer.beyond.get(to));
         let beyond = beyond.map_or(near, |beyond| u64::from(*beyond));
         let carried = self.offer.map_or(0, |offer| u64::from(offer.carried));
         (near + beyond + MIN_MICROSECONDS) * (CARRIED_TO_DOUBLE + carried) / CARRIED_TO_DOUBLE
     }
 
-    /// It has told which sites it reaches, and this is not among them.
+    /// Whether it has said which sites it reaches, and this is not one of them.
     fn is_blind(&self, to: &str) -> bool {
         self.offer.is_some_and(|offer| !offer.beyond.contains_key(to))
     }
 }
 
-/// The one to ask for this lane between two sites.
+/// The relay to ask for this lane between two sites.
 pub(crate) fn choose<'a, 'b>(
     candidates: &'b [Candidate<'a>],
     between: (&str, &str),
@@ -93,8 +94,8 @@ pub(crate) fn choose<'a, 'b>(
 }
 
 /// FNV-1a (draft-eastlake-fnv), which spreads names well enough, and is the same in every version of the
-/// compiler's library; its last bytes hardly reach the high bits, so they are mixed once more (as in
-/// MurmurHash3).
+/// compiler's library. A text's last bytes hardly affect the high bits, so all bits are mixed once more (as
+/// in MurmurHash3).
 fn lot(names: &[&str], lane: LaneNumber) -> u64 {
     let bytes = names.iter().flat_map(|name| name.bytes().chain([0]));
     let sum = bytes
@@ -107,7 +108,7 @@ fn lot(names: &[&str], lane: LaneNumber) -> u64 {
 }
 
 impl Traversal {
-    /// What this relay carries, or whom it reaches, has changed.
+    /// The load of this relay, or the set of sites that it reaches, has changed.
     pub(in crate::traversal) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
         if base.config().relay && !std::mem::replace(&mut self.relay.tells, true) {
             let told_at = self.relay.told_at;
@@ -179,7 +180,7 @@ mod tests {
             candidate(1, "lille", 9000, Some(&close)),
         ];
         assert!((0..16).all(|lane| chosen(&candidates, lane) == 1));
-        // One that has not said it is taken to be as far beyond.
+        // If it has not said so, a site is assumed to be as far from it as it is from here.
         let candidates = [
             candidate(0, "lyon", 3000, None),
             candidate(1, "lille", 9000, Some(&close)),

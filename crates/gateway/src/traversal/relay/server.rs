@@ -1,7 +1,7 @@
-//! The relay's part: lets two gateways meet by tickets, and joins their connections.
+//! The relay's part: lets two gateways meet with tickets, and joins their connections.
 //!
-//! Only a gateway that has a tunnel with this one is given tickets, and only for a site that has one too. A
-//! stranger who shows anything else is refused like any other; until a ticket is whole and right, a
+//! Only a gateway that has a tunnel with this one is given tickets, and only for a site that has one, too. A
+//! stranger that shows anything else is refused like any other; until a ticket is complete and right, a
 //! connection counts as a stranger's.
 
 use super::digest::digest;
@@ -28,54 +28,56 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be
-/// overtaken by small frames.
+/// What may wait unsent in the kernel at either end: bytes that wait at the sending gateway instead can still
+/// be overtaken by small frames.
 const UNSENT: u32 = 128 * 1024;
 
-/// How long tickets are good: both gateways dial at once, and give their handshakes no longer.
+/// How long tickets are valid: both gateways dial at once, and their handshakes may take no longer.
 const MEETING: Duration = Duration::from_secs(10);
 
-/// A network that ends every connection at once must not fill the log.
+/// The pause between log lines about carrying: a network that ends every connection at once must not fill the
+/// log.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// A lane asks for a sign of life every five seconds unless it was told to be more patient (`lane_timeout`).
+/// How long a connection may be idle. A lane expects a sign of life every five seconds, unless it was told to
+/// be more patient (`lane_timeout`).
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// Connections that this gateway carries for others.
+/// Connections that this gateway carries for other sites.
 #[derive(Default)]
 pub(crate) struct RelayServer {
     splices: Table<SpliceKey, Splice>,
     /// How often sites have asked.
     asked: Asked,
-    /// Which end of which splice a ticket is for, by its digest.
+    /// The end of a splice that a ticket is for, by the ticket's digest.
     tickets: HashMap<Ticket, (SpliceKey, usize)>,
-    /// Splices with more to read than their turn held.
+    /// Splices that had more to read than their turn allowed.
     pub(crate) unread: Vec<SpliceKey>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
-    /// Other sites are to be told what is carried, and when they were.
+    /// Whether other sites are to be told what is carried, and when they were last told.
     pub(crate) tells: bool,
     pub(crate) told_at: Option<Instant>,
-    /// When it was last said that something is carried.
+    /// When the log last said that something is carried.
     said_at: Option<Instant>,
 }
 
 struct Splice {
     generation: u64,
-    /// The sites at both ends; the first asked, under this number.
+    /// The sites at both ends; the first one asked, under this number.
     sites: [String; 2],
     ask: u64,
-    /// Tickets that were given, whether they were shown or not; a predecessor's are invalid.
+    /// Tickets that were given, whether they were shown or not; a predecessor's tickets are invalid.
     tickets: Vec<Ticket>,
     ends: [Option<TcpStream>; 2],
     met: bool,
-    /// From the first end to the second, and back.
+    /// The direction from the first end to the second, and the opposite one.
     ways: [Direction; 2],
     moved_at: Instant,
 }
 
 impl RelayServer {
-    /// Whether a site may have another one come now.
+    /// Whether a site may now ask to meet another one.
     fn may_ask(&mut self, from: &str, to: &str, files: usize, now: Instant) -> Result<(), RelayRefusal> {
         let taken = self.splices.iter();
         let taken = taken.map(|(_, splice)| (splice.sites[0].as_str(), splice.met));
@@ -88,26 +90,26 @@ impl RelayServer {
         }
     }
 
-    /// Lists what has this site at either end, whether the two have met or not.
+    /// Lists the splices that have this site at either end, whether the two ends have met or not.
     fn splices_at(&self, site: &str) -> Vec<SpliceKey> {
         let found = self.splices.iter();
         let found = found.filter(|(_, splice)| splice.sites.iter().any(|end| end == site));
         found.map(|(key, _)| key).collect()
     }
 
-    /// Connections carried or awaited.
+    /// Number of connections carried or awaited.
     pub(crate) fn places_taken(&self) -> usize {
         self.splices.len()
     }
 
-    /// Connections that are whole.
+    /// Number of connections whose ends have met.
     pub(crate) fn carrying(&self) -> usize {
         self.splices.iter().filter(|(_, splice)| splice.met).count()
     }
 }
 
 impl Splice {
-    /// What travels of it: `None` for one whose ends have not met, which ask anew.
+    /// Gathers what is handed over of it: `None` if its ends have not met, because they ask anew.
     fn keep(&self) -> Option<KeptSplice> {
         let [Some(one), Some(other)] = &self.ends else {
             return None;
@@ -167,7 +169,7 @@ impl Traversal {
                 base.registry().register(socket, token, interest)?;
             }
             base.set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
-            // What the kernel has reported, it reported to the predecessor.
+            // The kernel has reported events to the predecessor that it does not report again.
             self.relay.unread.push(key);
         }
         if !self.relay.unread.is_empty() {
@@ -267,12 +269,12 @@ impl Traversal {
         ticket: Ticket,
         mut socket: TcpStream,
     ) -> bool {
-        // It is for one use, whatever the outcome.
+        // A ticket is for one use, whatever the outcome.
         let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
         };
         carrier::prepare(&socket, &base.config().congestion_control);
-        // What cannot be set costs time and nothing else.
+        // An option that cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),
             socket::set_unsent_low_water(&socket, UNSENT),
@@ -293,7 +295,7 @@ impl Traversal {
         true
     }
 
-    /// Lets both gateways begin, if both are there.
+    /// Lets both gateways begin, if both have come.
     fn join_ends(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key) else {
             return;
@@ -334,12 +336,12 @@ impl Traversal {
                     self.end_splice(base, key);
                 }
             }
-            // Both ends see it, as they would without this gateway.
+            // Both ends see the error, as they would without this gateway.
             Err(_) => self.end_splice(base, key),
         }
     }
 
-    /// Two that were to meet have not, or a splice has been idle for long.
+    /// Two gateways that were to meet have not, or a splice has been idle for a long time.
     pub(in crate::traversal) fn on_splice_deadline(
         &mut self,
         base: &mut Base<'_>,
@@ -375,7 +377,7 @@ impl Traversal {
         self.end_splice(base, key);
     }
 
-    /// A site is no member any more: nothing of it is carried, whatever the site at the other end thinks.
+    /// A site is no longer a member: nothing is carried for it, whatever the site at the other end thinks.
     pub(in crate::traversal) fn end_splices_of(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let site = base.site_at(index).to_owned();
         for key in self.relay.splices_at(&site) {
@@ -400,7 +402,7 @@ impl Traversal {
 }
 
 impl Splice {
-    /// Moves what there is, both ways: bytes, and whether there may be more.
+    /// Moves what there is in both directions; returns how many bytes, and whether there may be more.
     fn carry(&mut self, space: &mut [u8]) -> io::Result<(u64, bool)> {
         let [Some(one), Some(other)] = &self.ends else {
             return Ok((0, false));
@@ -427,7 +429,7 @@ pub(crate) struct KeptSplice {
     pub(crate) generation: u64,
     pub(crate) sites: [String; 2],
     pub(crate) ends: [RawFd; 2],
-    /// From the first end to the second, and back.
+    /// The direction from the first end to the second, and the opposite one.
     pub(crate) ways: [KeptWay; 2],
 }
 

@@ -1,14 +1,14 @@
-//! Two connections made one: what arrives at either end leaves at the other, in order. No loop and no sockets
-//! of its own.
+//! Two connections joined into one: what arrives at either end leaves at the other, in order. It has no loop
+//! and no sockets of its own.
 //!
-//! What the far end does not take yet is kept, [`KEPT_BYTES`] at most, and nothing is read until it is gone:
-//! a slow end slows the other one down, and idle connections keep nothing. An end that is finished finishes
-//! the other, which may go on talking.
+//! What the far end does not accept yet is kept, at most [`KEPT_BYTES`], and nothing is read until that is
+//! gone: a slow end slows down the other one, and idle connections keep nothing. When one end finishes, that
+//! is passed on to the other, which may go on sending.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes read at once, and kept at most in each direction.
+/// Bytes that are read at once, and the most that are kept in each direction.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
 
 /// Reads before other connections get their turn.
@@ -18,21 +18,22 @@ const ROUNDS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     kept: Vec<u8>,
-    /// Where in `kept` the next write begins.
+    /// The position in `kept` at which the next write begins.
     at: usize,
-    /// Nothing more will come.
+    /// Whether nothing more will arrive.
     ended: bool,
-    /// The far end has been told.
+    /// Whether the far end has been told so.
     finished: bool,
 }
 
-/// What a turn has done.
+/// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) bytes: u64,
-    /// There may be more, and the kernel will not say so.
+    /// Whether there may be more, and the kernel will not report it.
     pub(crate) is_unread: bool,
-    /// All has been written that will ever come: the far end is to be told, this once.
+    /// Whether everything has been written that will ever come: the far end has to be told so, only this
+    /// once.
     pub(crate) finishes: bool,
 }
 
@@ -54,7 +55,7 @@ impl Direction {
         }
     }
 
-    /// Whether all is carried, and the far end knows.
+    /// Whether everything has been carried, and the far end knows it.
     pub(crate) fn is_over(&self) -> bool {
         self.finished
     }
@@ -76,7 +77,7 @@ impl Direction {
             if self.at < self.kept.len() {
                 return Ok(turn);
             }
-            // Its memory too: thousands of connections may have been slow once.
+            // Frees its memory, too: thousands of connections may once have been slow.
             (self.kept, self.at) = (Vec::new(), 0);
             if self.ended {
                 turn.finishes = !std::mem::replace(&mut self.finished, true);
@@ -99,7 +100,7 @@ impl Direction {
     }
 }
 
-/// Writes as much as is taken.
+/// Writes as much as the other side accepts.
 fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
     let mut written = 0;
     while written < bytes.len() {
@@ -116,7 +117,7 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptWay {
-    /// Read from the one end, and not yet written to the other.
+    /// The bytes that were read from the one end, and not yet written to the other.
     #[serde(with = "serde_bytes")]
     pub(crate) kept: Vec<u8>,
     pub(crate) ended: bool,
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// A source whose bytes come in pieces, with a pause after each, and then its end or nothing.
+    /// A source whose bytes arrive in pieces, with a pause after each, and then its end or nothing.
     struct Source {
         pieces: VecDeque<Vec<u8>>,
         pauses: bool,
@@ -158,7 +159,7 @@ mod tests {
         }
     }
 
-    /// Takes `room` bytes.
+    /// Accepts `room` bytes.
     #[derive(Default)]
     struct Sink {
         taken: Vec<u8>,

@@ -1,8 +1,8 @@
-//! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the
-//! grid's key.
+//! What the two ends of a lane send before it is up: in some cases a ticket, then hello, and the proof that
+//! both have the grid's key.
 //!
-//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says
-//! `insecure`) only; the proof is then made over the session's certificate too.
+//! The proof keeps strangers out. What follows is encrypted and protected only under TLS (which is used
+//! unless `[grid]` says `insecure`); the proof then also covers the session's certificate.
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
@@ -16,20 +16,20 @@ use sha2::Sha256;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 
-/// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
+/// The first byte that a TLS client sends (RFC 8446, section 5.1); a hello begins with its version.
 pub(in crate::tunnels) const TLS_HANDSHAKE: u8 = 22;
 
 pub(crate) struct Handshake {
     pub(in crate::tunnels) carrier: Carrier,
     pub(in crate::tunnels) address: SocketAddr,
-    /// Index of the peer this gateway dialled, and which lane.
+    /// Index of the peer that this gateway dialled, and the lane.
     pub(in crate::tunnels) dialled: Option<(PeerIndex, LaneNumber)>,
-    /// The relay that was dialled, and what is to be done there first.
+    /// The relay that was dialled, and what has to be done there first.
     pub(in crate::tunnels) visit: Option<RelayVisit>,
-    /// A stranger's, which may show a ticket instead of a hello.
+    /// Whether it is a stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
     pub(in crate::tunnels) generation: u64,
-    /// A broker names the sites, and not [[peer]] in the configuration.
+    /// Whether a broker names the sites, and not [[peer]] in the configuration.
     pub(in crate::tunnels) is_member: bool,
     pub(in crate::tunnels) own: Hello,
     pub(in crate::tunnels) connected: bool,
@@ -37,27 +37,27 @@ pub(crate) struct Handshake {
     pub(in crate::tunnels) peer: Option<Hello>,
 }
 
-/// What a stranger says first.
+/// What a stranger sends first.
 pub(in crate::tunnels) enum First {
-    /// Too little has arrived to tell.
+    /// Too little has arrived to say.
     Unknown,
-    /// A hello, TLS, or what is neither.
+    /// A hello, TLS, or something that is neither.
     Hello,
     Ticket(Ticket),
 }
 
 /// Why there will be no lane.
 pub(in crate::tunnels) struct Failure {
-    /// What it is counted under at the accepting side.
+    /// The kind under which it is counted at the accepting side.
     pub(in crate::tunnels) kind: &'static str,
     pub(in crate::tunnels) why: String,
 }
 
-/// The kind of a handshake with a site that the broker has not told of yet, as when two sites meet for the
+/// The kind of a handshake with a site that the broker has not reported yet, as when two sites meet for the
 /// first time.
 pub(in crate::tunnels) const NOT_TOLD: &str = "not-told";
 
-/// The kind of a connection whose other end closed it without a word: nothing was asked for.
+/// The kind of a connection whose other end closed it without sending anything: nothing was asked for.
 pub(in crate::tunnels) const LEFT: &str = "left";
 
 /// The kind of a dial that the far host refused: no program listens there.
@@ -87,8 +87,8 @@ impl Handshake {
         self.visit.as_ref()
     }
 
-    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for its
-    /// reader.
+    /// The beginning of what a stranger sends, as far as it has arrived. A hello, or TLS, is left in the
+    /// kernel for its reader.
     pub(in crate::tunnels) fn opening(&mut self) -> Result<First, Failure> {
         let Some(mut socket) = self.carrier.tcp() else {
             return Ok(First::Hello);
@@ -114,7 +114,7 @@ impl Handshake {
         }
     }
 
-    /// Whether the far gateway is at the other end: at once where no relay was dialled.
+    /// Whether the far gateway is at the other end: at once, if no relay was dialled.
     pub(in crate::tunnels) fn has_met(&mut self) -> Result<bool, Failure> {
         let Some(visit) = self.visit.as_mut().filter(|visit| !visit.has_met()) else {
             return Ok(true);
@@ -138,12 +138,12 @@ impl Handshake {
         Ok(())
     }
 
-    /// Index of the peer that was dialled, and which lane.
+    /// Index of the peer that was dialled, and the lane.
     pub(crate) fn dialled(&self) -> Option<(PeerIndex, LaneNumber)> {
         self.dialled
     }
 
-    /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the
+    /// Goes on with what the kernel has; true once the far side has proved itself. `answer` makes the
     /// accepting side's hello: a stranger is told nothing before it has said who it is.
     pub(in crate::tunnels) fn advance(
         &mut self,
@@ -182,7 +182,7 @@ impl Handshake {
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     return Err(format!("{error} (is insecure in [grid] the same at both gateways?)").into());
                 }
-                // Closed with our words unread.
+                // The connection was closed before our bytes were read.
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(self.turned_away()),
                 Err(error) => return Err(error.to_string().into()),
             }
@@ -219,7 +219,7 @@ impl Handshake {
         why.into()
     }
 
-    /// `Some(true)` when the proof was right; `None` when more bytes are needed.
+    /// `Some(true)` if the proof was right; `None` if more bytes are needed.
     pub(in crate::tunnels) fn digest(
         &mut self,
         grid_key: &[u8],
@@ -271,7 +271,7 @@ impl Handshake {
         Ok(Some(true))
     }
 
-    /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
+    /// Writes a hundred bytes to a fresh connection: they fit into its buffer, or it is broken.
     pub(in crate::tunnels) fn send(&mut self, bytes: &[u8]) -> Result<(), TextError> {
         match self.carrier.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// What a connection that says this and is closed counts as.
+    /// The kind as which a connection counts that sends this and is closed.
     fn kind_of(words: &[u8]) -> &'static str {
         let (near, mut far) = loopback_pair().unwrap();
         let mut handshake = Handshake {

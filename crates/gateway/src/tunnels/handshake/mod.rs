@@ -1,5 +1,5 @@
-//! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long
-//! they may take (`progress`), how many strangers there may be, and how much time they get (`share`).
+//! Connections between gateways until they are lanes: what is sent (`exchange`), how they proceed and how
+//! long they may take (`progress`), how many strangers there may be, and how much time these get (`share`).
 
 pub(super) mod exchange;
 mod progress;
@@ -17,7 +17,8 @@ use std::net::IpAddr;
 const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 
-/// A real gateway is through within two round trips, and must not wait behind those that never will be.
+/// The room for strangers in handshakes: a real gateway finishes within two round trips, and must not wait
+/// behind those that never will.
 pub(crate) fn admission() -> Admission<IpAddr, HandshakeKey> {
     Admission::new(AT_MOST, AT_MOST_PER_ADDRESS)
 }

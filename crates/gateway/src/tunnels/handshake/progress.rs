@@ -1,5 +1,5 @@
-//! Connections between gateways until they are lanes: how they go on, how long they may take, and what
-//! becomes of them.
+//! Connections between gateways until they are lanes: how they proceed, how long they may take, and how they
+//! end.
 
 use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
@@ -24,11 +24,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Three round trips around the Earth and a busy far gateway.
+/// How long a handshake may take: three round trips around the Earth, and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and
-/// 4 s from Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within
+/// 4 s from Linux 6.5 on) and then ever more rarely, but a network that comes back has to be noticed within
 /// two seconds.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
@@ -82,7 +82,7 @@ impl Tunnels {
             site: driver.config.site.clone(),
             nonce,
             session: dialled.map_or(0, |(index, _)| self.peers[index].session),
-            // Fits: below MAX_LANES.
+            // The number fits: it is below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
         let is_stranger = dialled.is_none() && visit.is_none();
@@ -114,14 +114,14 @@ impl Tunnels {
         }
     }
 
-    /// Refuses if this site is put out of the grid.
+    /// Refuses if this site has been put out of the grid.
     fn may_meet(&self) -> io::Result<()> {
         self.put_out
             .clone()
             .map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
-    /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
+    /// A carrier over a TCP connection, dialled to the gateway of a site or accepted.
     pub(in crate::tunnels) fn tcp_carrier(
         &self,
         driver: &Driver,
@@ -134,7 +134,7 @@ impl Tunnels {
         }
     }
 
-    /// Where the events of a connection go from now on.
+    /// Sets the token under which the events of a connection arrive from now on.
     fn own_connection(&mut self, carrier: &mut Carrier, token: mio::Token) {
         if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.quic) {
             quic.set_owner(session.handle(), token);
@@ -174,7 +174,7 @@ impl Tunnels {
         }
     }
 
-    /// Goes on with a handshake. Those of strangers have a share of each turn.
+    /// Goes on with a handshake. Handshakes of strangers share a part of each turn.
     pub(in crate::tunnels) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let is_stranger = |one: &Handshake| one.dialled.is_none() && one.visit.is_none();
         if !self.handshakes.get(key).is_some_and(is_stranger) {
@@ -211,8 +211,8 @@ impl Tunnels {
         }
         let (config, contacts) = (&driver.config, &self.peers);
         let is_member = self.trust.is_some();
-        // A gateway that is no peer is refused before this one answers: a dialler that got an answer believes
-        // the lane is up.
+        // A gateway that is not a peer is refused before this one answers: a dialler that gets an answer
+        // believes that the lane is up.
         let answer = |peer: &Hello| {
             let mut known = contacts.iter();
             let index = known.find_map(|(index, known)| (known.site == peer.site).then_some(index));
@@ -231,7 +231,7 @@ impl Tunnels {
         }
     }
 
-    /// A ticket is shown: its bearer has nothing to say to this gateway, but to another one.
+    /// A stranger shows a ticket: it wants to reach another gateway, not this one.
     fn on_stranger_with_ticket(&mut self, key: HandshakeKey, ticket: Ticket) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
@@ -305,7 +305,7 @@ impl Tunnels {
                 (None, None) => driver.log.refuse("certificate", address.ip(), why),
             };
         }
-        // Only a peer got an answer, and was dialled.
+        // Only a peer was answered or dialled.
         let Some(index) = self.peers.of(&peer.site) else {
             return;
         };
@@ -319,7 +319,7 @@ impl Tunnels {
             _ => {}
         }
         if own.session != self.peers[index].session {
-            // The tunnel ended while the handshake was under way: the far side shall meet the new session.
+            // The tunnel ended while the handshake was in progress: the far side has to see the new session.
             return self.bring_back(driver, index, number, through.as_ref());
         }
         let came = Came {
@@ -333,7 +333,7 @@ impl Tunnels {
         self.install_lane(driver, carrier, pair, number, came, &received);
     }
 
-    /// Whether a gateway is of the site that was dialled, or met at a relay.
+    /// Whether a gateway belongs to the site that was dialled, or met at a relay.
     fn is_expected(
         &self,
         visit: Option<&RelayVisit>,
@@ -390,7 +390,7 @@ impl Tunnels {
         if is_direct {
             self.retire_relayed(driver, pair);
         }
-        // What has come with the handshake waits there, and more may have come since.
+        // What arrived with the handshake waits there, and more may have arrived since.
         self.unread.push(key);
     }
 
@@ -405,7 +405,7 @@ impl Tunnels {
     }
 }
 
-/// Why a site that dials gets no lane: where a broker names the sites, it may be about to name this one.
+/// Why a site that dials gets no lane: if a broker names the sites, it may be about to name this one.
 fn unknown(site: &str, is_member: bool) -> Failure {
     match is_member {
         true => Failure {

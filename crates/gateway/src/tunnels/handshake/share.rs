@@ -1,17 +1,17 @@
-//! How much of a turn goes into handshakes of strangers: a hello costs its sender little, and this gateway a
-//! signature. What is left over waits for the next turn.
+//! How much of a turn goes into handshakes of strangers: a hello costs its sender little, but costs this
+//! gateway a signature. Those that get no time wait for the next turn.
 
 use crate::keys::HandshakeKey;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A quarter of what a tunnel has.
+/// The part of a turn for strangers: a quarter of what a tunnel has.
 const SHARE: Duration = Duration::from_micros(500);
 
-/// What strangers have used of this turn, and who waits.
+/// How much of this turn strangers have used, and which of them wait.
 #[derive(Default)]
 pub(in crate::tunnels) struct Share {
-    /// The turn, by when it began.
+    /// The turn, identified by its beginning.
     turn: Option<Instant>,
     used: Duration,
     waiting: VecDeque<HandshakeKey>,
@@ -19,7 +19,7 @@ pub(in crate::tunnels) struct Share {
 }
 
 impl Share {
-    /// Whether there is time for one more in the turn that began at `turn`.
+    /// Whether there is time for one more handshake in the turn that began at `turn`.
     pub(super) fn is_left(&mut self, turn: Instant) -> bool {
         if self.turn != Some(turn) {
             (self.turn, self.used) = (Some(turn), Duration::ZERO);
@@ -31,7 +31,7 @@ impl Share {
         self.used += used;
     }
 
-    /// Makes one wait; true if a deadline is to be set for those that wait.
+    /// Makes a handshake wait; true if a deadline has to be set for those that wait.
     pub(super) fn wait(&mut self, key: HandshakeKey) -> bool {
         if !self.waiting.contains(&key) {
             self.waiting.push_back(key);
@@ -39,7 +39,7 @@ impl Share {
         !std::mem::replace(&mut self.is_due, true)
     }
 
-    /// Takes those that have waited, of which some may wait again. Some may have ended.
+    /// Takes the handshakes that have waited: some of them may have to wait again, and some may have ended.
     pub(super) fn take(&mut self) -> VecDeque<HandshakeKey> {
         self.is_due = false;
         std::mem::take(&mut self.waiting)

@@ -1,4 +1,4 @@
-//! How many lanes a pair has, over what, and what each may do.
+//! How many lanes a pair has, over which protocol, and what each may do.
 
 use crate::config::Transport;
 use crate::driver::Driver;
@@ -21,7 +21,8 @@ impl Tunnels {
             || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
     }
 
-    /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
+    /// A lane over TCP loses segments, or the far gateway says that one of its own does: a lane over QUIC
+    /// would serve better.
     pub(in crate::tunnels) fn on_lossy(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
@@ -48,8 +49,8 @@ impl Tunnels {
         }
     }
 
-    /// A new lane begins with what is known of its way; one over QUIC otherwise with what those beside it
-    /// know, and goes before them.
+    /// A new lane begins with what is known about its path. If nothing is, a lane over QUIC begins with what
+    /// the lanes beside it know, and takes precedence over them.
     pub(in crate::tunnels) fn recall_path(&self, driver: &Driver, lane: &mut Lane) {
         let Some(pair) = self.pairs.get(lane.pair) else {
             return;
@@ -73,13 +74,13 @@ impl Tunnels {
             .values()
             .flatten()
             .filter_map(|lane| self.lanes.get(*lane));
-        // What a relay carries takes another way.
+        // What a relay carries takes another path.
         let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
         let beside: Vec<&Lane> = beside.collect();
-        // One that has just come up, too, and knows nothing, was seen to carry little.
+        // A lane that has itself just come up, and knows nothing, has seen little.
         let seen = beside.iter().filter(|lane| lane.sent_bytes >= MIN_BYTES);
         let seen = seen.map(|lane| lane.rate()).sum::<u64>();
-        // Beside TCP it stands because of losses; alone, where nothing else gets through.
+        // Beside TCP, it exists because of losses; alone, because nothing else gets through.
         let is_auto = driver.config.transport == Transport::Auto;
         let is_lossy = peer.is_lossy || (is_auto && !beside.is_empty());
         let others_rate = match is_auto {
@@ -101,7 +102,7 @@ impl Tunnels {
     }
 
     /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their
-    /// shares of what is reserved follow.
+    /// shares of what is reserved are adjusted.
     pub(in crate::tunnels) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get_mut(key) else {
             return;

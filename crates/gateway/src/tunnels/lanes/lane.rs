@@ -1,8 +1,9 @@
-//! One connection to another gateway: its state, and the reasons for its end. `receive` reads it, `pump`
-//! writes it.
+//! One connection to another gateway: its state, and the reasons for which it ends. `receive` reads it,
+//! `pump` writes it.
 //!
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
-//! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
+//! process in each direction, and nowhere else as long as readers keep up and lanes do not overtake each
+//! other.
 
 use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::sys::socket::{self, PathInfo};
@@ -20,11 +21,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
+/// The most that one read takes from the kernel. A larger size gains nothing measurable, and delays other
+/// lanes.
 pub(in crate::tunnels) const IN_BYTES: usize = 256 * 1024;
 
-/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in
-/// Linux.
+/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): Linux's shortest retransmission
+/// timeout.
 pub(in crate::tunnels) const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
@@ -33,37 +35,38 @@ pub(crate) struct Lane {
     /// Its number in the pair.
     pub(in crate::tunnels) number: LaneNumber,
     pub(in crate::tunnels) peer: SocketAddr,
-    /// This gateway dialled.
+    /// Whether this gateway dialled it.
     pub(in crate::tunnels) dialled: bool,
-    /// The relay it goes through.
+    /// The relay that it uses, if any.
     pub(in crate::tunnels) through: Option<Through>,
-    /// Through a hole that both gateways made; see `traversal::punch`.
+    /// How a hole was punched for it, if it uses one that both gateways made; see `traversal::punch`.
     pub(in crate::tunnels) punched: Option<Way>,
     pub(in crate::tunnels) congestion_control: String,
     pub(in crate::tunnels) sent_bytes: u64,
     pub(in crate::tunnels) received_bytes: u64,
     pub(in crate::tunnels) writable: bool,
-    /// The kernel tells when it takes bytes.
+    /// Whether the kernel reports when it accepts bytes.
     watches_writable: bool,
-    /// The kernel has reported the end of what arrives: it will not do so again.
+    /// Whether the kernel has reported the end of what arrives, which it does only once.
     pub(in crate::tunnels) end_known: bool,
-    /// When it last sent, and how often that was longer ago than [`IDLE`].
+    /// When it last sent, and how often the pause before sending was longer than [`IDLE`].
     pub(in crate::tunnels) sent_at: Option<Instant>,
     pub(in crate::tunnels) idle_restarts: u64,
-    /// Until it may be trained.
+    /// The wait for its turn to be trained.
     pub(in crate::tunnels) training_turn: Option<TrainingTurn>,
-    /// Until the congestion control knows the path.
+    /// Its training, until the congestion control knows the path.
     pub(in crate::tunnels) training: Option<Training>,
-    /// What it knows of the path.
+    /// What it knows about the path.
     pub(in crate::tunnels) remembered: RememberedRate,
     pub(in crate::tunnels) tail_probe: TailProbe,
-    /// What has been read is still to be acted on: it came with the handshake, or the lane's turn was over.
+    /// Whether input that was read has yet to be acted on: it came with the handshake, or the lane's turn was
+    /// over.
     pub(in crate::tunnels) is_behind: bool,
     pub(in crate::tunnels) input: Vec<u8>,
     pub(in crate::tunnels) filled: usize,
 }
 
-/// Why a lane, or the pair it belonged to, ends.
+/// Why a lane, or the pair that it belongs to, ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneEnd {
     #[error("the far gateway closed the connection")]
@@ -135,13 +138,14 @@ impl Lane {
 }
 
 impl Lane {
-    /// Whether it goes through no relay.
+    /// Whether it uses no relay.
     pub(crate) fn is_direct(&self) -> bool {
         self.through.is_none()
     }
 
-    /// Has the kernel tell when it takes bytes, or tell no more. A lane with more unsent bytes in the kernel
-    /// than the low water would otherwise wake this process whenever they leave, with nothing to write.
+    /// Makes the kernel report when it accepts bytes, or stop reporting it. Otherwise, a lane with more
+    /// unsent bytes in the kernel than the low water would wake this process whenever some are sent, although
+    /// there is nothing to write.
     pub(in crate::tunnels) fn watch_writable(&mut self, registry: &Registry, key: LaneKey, wanted: bool) {
         if self.watches_writable != wanted {
             let token = Class::Lane.token(key.0);
@@ -155,7 +159,7 @@ impl Lane {
         self.carrier.tcp().is_some()
     }
 
-    /// Returns how many bytes per second it was seen to deliver.
+    /// Returns the rate that it was seen to deliver, in bytes per second.
     pub(crate) fn rate(&self) -> u64 {
         match self.remembered.rate() {
             0 => match self.carrier.tcp() {
@@ -166,7 +170,8 @@ impl Lane {
         }
     }
 
-    /// Tells the state of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    /// Reports the state of the path, all the way to the far gateway: the kernel knows only the path to a
+    /// relay.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         let mut path = self.carrier.path()?;
         let beyond = self
@@ -185,7 +190,7 @@ impl Lane {
             .is_some_and(|session| session.model.get().is_known())
     }
 
-    /// Tells the way that it takes.
+    /// Returns the path that it takes.
     pub(in crate::tunnels) fn way(&self) -> KnownWay {
         KnownWay {
             address: self.peer.ip(),
@@ -194,7 +199,7 @@ impl Lane {
         }
     }
 
-    /// Tells what it has found out of its way, if it has.
+    /// Returns what it has found out about its path, if anything.
     pub(in crate::tunnels) fn known_path(&mut self, now: Instant) -> Option<KnownPath> {
         let (way, loses) = (self.way(), self.tail_probe.is_lossy(now));
         let Some(session) = self.carrier.quic() else {

@@ -1,5 +1,4 @@
-//! Lanes: connections to another gateway, of which a pair has several; what they carry, and how many there
-//! are.
+//! Lanes: connections to another gateway, several for each pair; what they carry, and how many there are.
 
 mod count;
 pub(crate) mod lane;
@@ -17,7 +16,7 @@ use crate::tunnels::Tunnels;
 use causeway_tunnel::Event;
 use lane::LaneEnd;
 
-/// Lends what moves frames between lanes and whoever acts on them. `receive` and `pump` have the rest.
+/// Lends what moves frames between lanes and those that act on them. `receive` and `pump` have the rest.
 pub(crate) struct Traffic<'a> {
     tunnels: &'a mut Tunnels,
 }
@@ -30,12 +29,12 @@ impl Tunnels {
 }
 
 impl Traffic<'_> {
-    /// Ends a pair by what it did, or by what was found.
+    /// Ends a pair because of what it did, or of what was found.
     pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: PairKey, end: &LaneEnd) {
         self.tunnels.end_pair(driver, key, end, true);
     }
 
-    /// Acts when the tunnel doubts a lane, or gave up one or itself.
+    /// Acts if the tunnel doubts a lane, or has given up one or itself.
     pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: PairKey, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {

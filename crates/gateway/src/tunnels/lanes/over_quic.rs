@@ -1,4 +1,5 @@
-//! Lanes over QUIC in the loop: datagrams to their connections, connections to their handshakes and lanes.
+//! Lanes over QUIC in the loop: passes datagrams to their connections, and connections to their handshakes
+//! and lanes.
 
 use crate::config::Transport;
 use crate::driver::Driver;
@@ -20,23 +21,23 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-/// Rounds of reading before others get their turn.
+/// Rounds of reading before other sources get their turn.
 const ROUNDS: usize = 8;
 
 const ACCEPTED: usize = 8;
 
 const TRUSTED: usize = 16;
 
-/// Longest of the datagrams that are not QUIC's: an answer of the broker has 36 bytes, a knock fewer.
+/// Longest datagram that does not belong to QUIC: an answer of the broker has 36 bytes, a knock fewer.
 const PLAIN_BYTES: usize = 64;
 
 impl Tunnels {
-    /// Whether the UDP socket had more than a turn took.
+    /// Whether the UDP socket had more than a turn could read.
     pub(in crate::tunnels) fn has_unread_datagrams(&self) -> bool {
         self.quic.as_ref().is_some_and(|quic| quic.unread)
     }
 
-    /// Opens the UDP socket where lanes may go over QUIC.
+    /// Opens the UDP socket if lanes may use QUIC.
     pub(in crate::tunnels) fn open_quic(&mut self, driver: &mut Driver) -> io::Result<()> {
         let Some(tls) = self
             .tls
@@ -79,7 +80,7 @@ impl Tunnels {
         Ok(Carrier::Quic(Box::new(quic.dial(client, address, driver.now)?)))
     }
 
-    /// The kernel has something for the UDP socket, or takes more.
+    /// The kernel has something for the UDP socket, or accepts more.
     pub(in crate::tunnels) fn on_quic(&mut self, driver: &mut Driver, event: &mio::event::Event) {
         if event.is_writable() {
             self.attend_quic(driver, |session| session.is_waiting());
@@ -115,13 +116,14 @@ impl Tunnels {
                     return self.attend_connections(driver, &touched);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // Such as a refusal by a far host (ECONNREFUSED): it concerns one datagram that was sent.
+                // For example, a far host has refused a datagram (ECONNREFUSED): that concerns only this
+                // datagram.
                 Err(_) => {
                     quic.unread = true;
                     continue;
                 }
             };
-            // Not before they arrived: a round trip must not look shorter than it is.
+            // Read after they have arrived: a round trip must not look shorter than it is.
             let now = Instant::now();
             let space = std::mem::take(&mut quic.space);
             for (meta, piece) in metas[..count].iter().zip(space.chunks(RECEIVED_BYTES)) {
@@ -305,7 +307,7 @@ impl Tunnels {
         }
     }
 
-    /// Passes what connections have for the endpoint, and it for them.
+    /// Passes events from connections to the endpoint, and back.
     pub(in crate::tunnels) fn drive_quic(&mut self, driver: &mut Driver) {
         let Some(wire) = self.quic.as_ref().map(|quic| quic.wire.clone()) else {
             return;
@@ -327,7 +329,7 @@ impl Tunnels {
         }
     }
 
-    /// When a connection is due next.
+    /// When the next connection is due.
     pub(in crate::tunnels) fn quic_deadline(&mut self) -> Option<Instant> {
         let handles: Vec<ConnectionHandle> = self.quic.as_ref()?.owners.keys().copied().collect();
         let deadlines = handles

@@ -1,4 +1,4 @@
-//! Sends what follows the last frame of a burst; see `tail_probe`.
+//! Sends a frame after the last one of a burst; see `tail_probe`.
 
 use crate::driver::Driver;
 use crate::keys::LaneKey;
@@ -27,7 +27,7 @@ impl Tunnels {
         }
         let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail_probe.rtt));
         if due > now {
-            // It has sent since: the burst goes on, or another has ended.
+            // The lane has sent since: either the burst continues, or another one has ended.
             lane.tail_probe.armed = true;
             return driver.set_deadline(due - now, TunnelsDeadline::TailProbe(key));
         }

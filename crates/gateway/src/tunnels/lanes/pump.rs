@@ -1,6 +1,6 @@
-//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: control frames go
-//! before data, an acknowledgement goes with it. `site::fill` reads the data of legs straight into the lane's
-//! memory in between.
+//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: control frames
+//! are sent before data, an acknowledgement with it. In between, `site::fill` reads the data of legs straight
+//! into the lane's memory.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
@@ -10,9 +10,9 @@ use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::pair::Pair;
 use std::io;
 
-/// Where a pair's next data goes.
+/// Where a pair's next data is put.
 pub(crate) enum Supply {
-    /// Onto this lane.
+    /// Into this lane.
     Lane(LaneNumber),
     /// Nowhere now: no lane takes data.
     Full,
@@ -20,16 +20,16 @@ pub(crate) enum Supply {
     NoPair,
 }
 
-/// The outcome of writing a pair's lanes.
+/// The result of writing a pair's lanes.
 #[derive(Default)]
 struct Written {
-    /// Bytes left, or a lane turned out to be full: another may take over.
+    /// Whether bytes were sent, or a lane turned out to be full, so that another may take over.
     progress: bool,
     lost: Option<(LaneKey, io::Error)>,
 }
 
 impl Traffic<'_> {
-    /// Puts what goes before data onto a pair's lanes, and returns which one takes data next.
+    /// Puts what is sent before data into a pair's lanes, and returns the lane that takes data next.
     pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Supply {
         let now = driver.now;
         let (lanes, Some(pair)) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)) else {
@@ -47,8 +47,8 @@ impl Traffic<'_> {
         }
     }
 
-    /// Writes a pair's lanes, of which `filled` has been given data. True where there is more to do for the
-    /// pair now.
+    /// Writes a pair's lanes, of which `filled` has been given data. True if there is more to do for the pair
+    /// now.
     pub(crate) fn write_pair(
         &mut self,
         driver: &mut Driver,
@@ -61,10 +61,10 @@ impl Traffic<'_> {
         };
         let written = write_lanes(driver, pair, &mut self.tunnels.lanes);
         let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
-        // A leg that ended in this round put a frame in where nothing else was to be written.
+        // A leg that ended in this round has put in a frame, although nothing else was to be written.
         let takes = filled.is_some_and(|number| pair.tunnel.has_control_for(number.0));
         if written.progress {
-            // After the bytes have left: a message does not wait for it.
+            // After the bytes have been sent, so that no message waits for it.
             self.tunnels.steer(driver, key);
         }
         if let Some((lane, error)) = written.lost {
@@ -75,7 +75,7 @@ impl Traffic<'_> {
     }
 }
 
-/// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
+/// Writes what the lanes of a pair have to send, each until it is empty or the kernel accepts no more.
 fn write_lanes(driver: &Driver, pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>) -> Written {
     let now = driver.now;
     let mut written = Written::default();
@@ -87,7 +87,7 @@ fn write_lanes(driver: &Driver, pair: &mut Pair, lanes: &mut Table<LaneKey, Lane
         if lane.writable {
             match lane.carrier.flush() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => lane.writable = false,
-                // Whatever else is wrong, the next write or read tells.
+                // Any other error shows again at the next write or read.
                 _ => {}
             }
         }
@@ -113,13 +113,13 @@ fn write_lanes(driver: &Driver, pair: &mut Pair, lanes: &mut Table<LaneKey, Lane
                 }
             }
         }
-        // TLS has taken bytes that the kernel has not: it will tell when it can.
+        // TLS has accepted bytes that the kernel has not: the kernel will report when it can take them.
         lane.writable &= !lane.carrier.has_pending();
         if !lane.writable {
             lane.watch_writable(driver.registry(), key, true);
         }
         lane.remembered.on_written(!lane.writable, now);
-        // Training has always more.
+        // Training always has more to send.
         let full = !lane.writable || lane.training.is_some();
         lane.carrier.on_written(full, now);
     }

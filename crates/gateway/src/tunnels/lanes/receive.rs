@@ -11,17 +11,18 @@ use causeway_tunnel::{Event, ProtocolError};
 use std::io::ErrorKind;
 use std::time::Instant;
 
-/// What one read of a lane brought.
+/// What one read of a lane returned.
 pub(crate) enum Read {
-    /// Bytes; whether the kernel has no more now.
+    /// Bytes; `emptied`: the kernel has no more now.
     Bytes { emptied: bool },
-    /// A signal came before any: it is to be tried again.
+    /// A signal came before any byte: the read has to be repeated.
     Interrupted,
-    /// Nothing: the kernel tells when there is more.
+    /// Nothing: the kernel will report when there is more.
     Nothing,
 }
 
-/// A lane's input, taken out of it while its events are acted on: these may touch any part of the gateway.
+/// A lane's input, taken out of it while its events are acted on, because these may touch any part of the
+/// gateway.
 pub(crate) struct Input {
     pub(crate) pair: PairKey,
     number: LaneNumber,
@@ -36,15 +37,15 @@ impl Input {
 }
 
 impl Traffic<'_> {
-    /// Notes that the kernel says a lane is readable or writable. True where it is to be read now: what it
-    /// still holds from an earlier turn comes first, when this one's turn comes.
+    /// Notes that the kernel reports a lane as readable or writable. True if it is to be read now: if it
+    /// still holds input from an earlier turn, that comes first, in the lane's next turn.
     pub(crate) fn on_lane_ready(&mut self, driver: &Driver, key: LaneKey, event: &mio::event::Event) -> bool {
         let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return false;
         };
         let is_over = event.is_read_closed() || event.is_error();
         if lane.writable && !event.is_readable() && !is_over {
-            // It woke this process for nothing.
+            // The event woke this process for nothing.
             lane.watch_writable(driver.registry(), key, false);
             return false;
         }
@@ -58,7 +59,7 @@ impl Traffic<'_> {
         event.is_readable() && !waits
     }
 
-    /// Begins a lane's turn, and says whether its input holds what an earlier turn left.
+    /// Begins a lane's turn, and returns whether its input holds something that an earlier turn left over.
     pub(crate) fn begin_turn(&self, key: LaneKey) -> Option<(Turn, bool)> {
         let lane = self.tunnels.lanes.get(key)?;
         let pair = self.tunnels.pairs.get(lane.pair);
@@ -78,8 +79,8 @@ impl Traffic<'_> {
             Ok(count) => {
                 lane.filled += count;
                 lane.received_bytes += count as u64;
-                // As with a leg: a short read has emptied the socket, unless its end is known and still to be
-                // read.
+                // As with a leg: after a short read the socket is empty, unless its end is known and has yet
+                // to be read.
                 let emptied = count < room && !lane.end_known && lane.carrier.short_read_empties();
                 Ok(Read::Bytes { emptied })
             }
@@ -89,7 +90,7 @@ impl Traffic<'_> {
         }
     }
 
-    /// Takes a lane's input out of it, which [`Traffic::give_back`] puts there again.
+    /// Takes a lane's input out of it; [`Traffic::give_back`] puts it back.
     pub(crate) fn take_input(&mut self, key: LaneKey) -> Option<Input> {
         let lane = self.tunnels.lanes.get_mut(key)?;
         Some(Input {
@@ -100,7 +101,7 @@ impl Traffic<'_> {
         })
     }
 
-    /// Takes the next event of what a lane brought, of which `rest` is not acted on yet; `None` at its end.
+    /// Takes the next event of a lane's input, of which `rest` has yet to be acted on; `None` at its end.
     pub(crate) fn next_event<'a>(
         &mut self,
         input: &Input,
@@ -113,8 +114,8 @@ impl Traffic<'_> {
         Ok(pair.tunnel.on_input(input.number.0, rest, now)?)
     }
 
-    /// Puts a lane's input back, of which the last `left` bytes are not acted on. `done`: they are no whole
-    /// frame.
+    /// Puts a lane's input back, whose last `left` bytes have yet to be acted on. `done`: they are not a
+    /// whole frame.
     pub(crate) fn give_back(&mut self, key: LaneKey, mut input: Input, left: usize, done: bool) {
         let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
@@ -148,18 +149,18 @@ impl Traffic<'_> {
         due
     }
 
-    /// Takes the next event of a tunnel that no input brings now.
+    /// Takes the next event that a tunnel has without any input.
     pub(crate) fn poll_tunnel(&mut self, key: PairKey) -> Option<Event<'static>> {
         self.tunnels.pairs.get_mut(key)?.tunnel.poll_event()
     }
 
-    /// Notes that a tunnel has more events than it has time for now.
+    /// Notes that a tunnel has more events than there is time for now.
     pub(crate) fn tell_later(&mut self, key: PairKey) {
         self.tunnels.eventful.push(key);
     }
 
-    /// Ends what failed. What the far gateway did wrong ends the pair: sent again, it would be as wrong.
-    /// Anything else ends the lane.
+    /// Ends what has failed. A mistake of the far gateway ends the pair, because the same bytes would be sent
+    /// again. Anything else ends the lane.
     pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let Some(lane) = self.tunnels.lanes.get(key) else {
             return;
@@ -180,7 +181,7 @@ impl Tunnels {
             return;
         };
         self.part_lane(driver, pair_key, number, end, through.as_ref());
-        // Where a better lane took its place, the relay is not to blame.
+        // If a better lane took its place, the relay is not to blame.
         let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
         if let Some(pair) = self.pairs.get(pair_key) {
             self.bring_back(driver, pair.peer, number, through.as_ref());
@@ -200,7 +201,7 @@ impl Tunnels {
         Some((lane.pair, lane.number))
     }
 
-    /// A lane ends; its pair is still known. What it has counted and found out stays.
+    /// A lane ends; its pair is still known. Its counts, and what it has found out, are kept.
     fn keep_knowledge(&mut self, lane: &mut Lane, now: Instant) {
         if let Some(pair) = self.pairs.get(lane.pair) {
             let peer = &mut self.peers[pair.peer];

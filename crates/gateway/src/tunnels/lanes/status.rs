@@ -21,7 +21,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         received_bytes: lane.received_bytes,
         least_rtt_microseconds: path.least_rtt_microseconds,
         rate_bits_per_second: rate * 8,
-        // QUIC's own congestion control says nothing before it knows.
+        // QUIC's own congestion control reports nothing before it knows the rate.
         rate_is_a_guess: lane.is_over_tcp() && lane.remembered.rate() == 0,
         window_bytes: path.window_bytes,
         segments: path.segments,

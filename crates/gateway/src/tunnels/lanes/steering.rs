@@ -55,7 +55,7 @@ impl Tunnels {
             lane.tail_probe.learn(path.retransmits, rtt, now);
             lossy |= lane.remembered.loses_by_chance(&path, now);
             let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
-            // A lane over QUIC carries everything while it is there: padding of others would only fill its
+            // If there is a lane over QUIC, it carries everything: padding on others would only fill its
             // queue.
             let trains = driver.config.train && pair.lanes[LaneNumber::QUIC].is_none();
             match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
@@ -76,11 +76,11 @@ impl Tunnels {
     }
 }
 
-/// Makes the lane's congestion control go on so.
+/// Makes the lane's congestion control take this step.
 fn take(step: &Step, tcp: &TcpStream) {
     match *step {
         Step::Begin(rate) => {
-            // The bound comes first: a start-up begins at nearly three times the pace of the window.
+            // The bound comes first, because a start-up begins at nearly three times the pace of the window.
             let _ = socket::set_most_rate(tcp, Some(rate));
             socket::begin_anew(tcp);
         }
@@ -90,7 +90,7 @@ fn take(step: &Step, tcp: &TcpStream) {
     }
 }
 
-/// Makes the next lane over this one's way begin with what this one has found out.
+/// Makes the next lane over the same path begin with what this one has found out.
 fn note_path(peers: &mut Peers, pair: &Pair, lane: &mut Lane, now: Instant) {
     if let Some(path) = lane.known_path(now)
         && peers[pair.peer].paths.lacks(lane.number, &path)
@@ -99,7 +99,7 @@ fn note_path(peers: &mut Peers, pair: &Pair, lane: &mut Lane, now: Instant) {
     }
 }
 
-/// Whether a lane over QUIC, which came up under streams that have not trained it, is to be trained now.
+/// Whether a lane over QUIC that came up under streams, and was not trained by them, has to be trained now.
 fn is_quic_due(lane: &mut Lane, now: Instant) -> bool {
     let rtt = lane.carrier.path().unwrap_or_default().rtt_microseconds;
     lane.remembered.look_at = now + Duration::from_micros(rtt.into());

@@ -10,8 +10,8 @@ use crate::tunnels::capacity::BATCH;
 use crate::tunnels::pacing::train::{TURN_LOOK, Training, TrainingTurn};
 
 impl Tunnels {
-    /// A lane has come up. It is filled at once where its way is known. Where it is not, that is found out if
-    /// no stream waits for it: the bytes of one may train it, and padding would hold them up.
+    /// A lane has come up. If its path is known, it is filled at once. If not, the path is measured, but only
+    /// if there are no streams: their bytes may train it, and padding would delay them.
     pub(in crate::tunnels) fn begin_training(&mut self, driver: &mut Driver, key: LaneKey) {
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -20,7 +20,7 @@ impl Tunnels {
             return;
         };
         let idle = pair.tunnel.streams() == 0;
-        // A congestion control that cannot be bounded by what is known does not gain by it.
+        // A congestion control that cannot be bounded by what is known gains nothing by it.
         if lane.remembered.is_sure() && self.steers {
             let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
             let rates = (lane.remembered.rate(), reserved);
@@ -30,7 +30,7 @@ impl Tunnels {
         }
     }
 
-    /// Finds out the rate of a lane that nobody knows.
+    /// Finds out the unknown rate of a lane.
     pub(in crate::tunnels) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
@@ -54,7 +54,7 @@ impl Tunnels {
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
-        // A deadline that comes too early was another lane's of the same key.
+        // If the deadline comes too early, it was that of another lane with the same key.
         let Some(turn) = lane.training_turn.as_mut().filter(|turn| now >= turn.look_at) else {
             return;
         };
@@ -65,7 +65,7 @@ impl Tunnels {
         let Some(pair) = self.pairs.get(lane.pair) else {
             return;
         };
-        // A lane over QUIC carries everything where there is one; see `train`.
+        // If there is a lane over QUIC, it carries everything; see `train`.
         if pair.lanes[LaneNumber::QUIC].is_none() && lane.training.is_none() {
             let idle = pair.tunnel.streams() == 0;
             lane.training = Some(Training::begin(&lane.carrier, idle, now));
@@ -74,15 +74,14 @@ impl Tunnels {
         }
     }
 
-    /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
+    /// Fills the lanes of a pair that are being trained and have nothing else to do; true if there was one.
     pub(in crate::tunnels) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
         let now = driver.now;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
         let (mut trains, mut ended) = (false, false);
-        // A lane over QUIC that has come up carries everything: the padding of others would only fill its
-        // queue.
+        // A lane over QUIC that has come up carries everything: padding on others would only fill its queue.
         let is_spare = pair.lanes[LaneNumber::QUIC].is_some();
         for number in LaneNumber::all() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
@@ -102,7 +101,7 @@ impl Tunnels {
                     } else {
                         let found = training.rate();
                         if found == 0 {
-                            // The last bound was a step on the way up.
+                            // The last bound was only a step on the way up.
                             let _ = socket::set_most_rate(tcp, rate);
                         }
                         lane.remembered.trained(tcp, found, lane.sent_bytes, now);

@@ -1,34 +1,35 @@
-//! On a lane that loses segments, a small frame follows the last one of a burst.
+//! On a lane that loses segments, sends a small frame after the last one of a burst.
 //!
-//! TCP learns of a lost segment from those that arrive after it. After the last of a burst none does: Linux
-//! probes after two round trips, with a single segment under way after 200 ms more (tcp_output.c,
-//! tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile. A frame
-//! sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is
-//! missing before it for lost.
+//! TCP learns that a segment was lost from those that arrive after it. After the last one of a burst, none
+//! does: Linux probes after two round trips, or 200 ms later if only a single segment is in flight
+//! (tcp_output.c, tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing
+//! meanwhile. A frame sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to
+//! take what is missing before it for lost.
 
 use std::time::{Duration, Instant};
 
-/// A lane that lost a segment within this time may lose another.
+/// A lane that has lost a segment within this time may lose another.
 pub(in crate::tunnels) const LOSSY: Duration = Duration::from_secs(60);
 
-/// RACK waits for a quarter of the least round trip; a little more, since clocks tick and round trips vary.
+/// RACK waits for a quarter of the shortest round trip; this is a little more, because clocks tick and round
+/// trips vary.
 pub(in crate::tunnels) fn pause(rtt: Duration) -> Duration {
     rtt * 5 / 16
 }
 
-/// Whether a lane's last frames are followed, and by when.
+/// Whether a frame is sent after a lane's last frames, and when.
 #[derive(Debug, Default)]
 pub(crate) struct TailProbe {
     pub(in crate::tunnels) lost_at: Option<Instant>,
     pub(in crate::tunnels) retransmits: u32,
     pub(in crate::tunnels) rtt: Duration,
     pub(in crate::tunnels) armed: bool,
-    /// What the lane has sent when nothing but a following frame was sent last.
+    /// How much the lane has sent in all, up to and including the last such frame.
     pub(in crate::tunnels) end: u64,
 }
 
 impl TailProbe {
-    /// The kernel's count of segments sent again, and the round trip.
+    /// Takes the kernel's count of segments sent again, and the round trip.
     pub(crate) fn learn(&mut self, retransmits: u32, rtt: Duration, now: Instant) {
         if retransmits != self.retransmits {
             (self.retransmits, self.lost_at) = (retransmits, Some(now));
@@ -36,18 +37,18 @@ impl TailProbe {
         self.rtt = rtt;
     }
 
-    /// Whether the lane lost something lately.
+    /// Whether the lane has recently lost something.
     pub(in crate::tunnels) fn is_lossy(&self, now: Instant) -> bool {
         let at = self.lost_at;
         at.is_some_and(|at| now.saturating_duration_since(at) < LOSSY)
     }
 
-    /// The lane before this one, over the same way, lost something lately.
+    /// The previous lane over the same path recently lost something.
     pub(in crate::tunnels) fn expect_loss(&mut self, now: Instant) {
         self.lost_at = Some(now);
     }
 
-    /// Notes the end of a burst; returns after how long to check whether it was the last.
+    /// Notes the end of a burst; returns after how long to check whether more followed.
     pub(crate) fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
         if !self.is_lossy(now) || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
             return None;

@@ -1,25 +1,25 @@
-//! A new lane is filled until its congestion control knows the path: a window that has only carried small
-//! messages paces the first large one at a guess (16 kB took 9.9 ms instead of 6.0 at 11.6 ms under BBR) and,
-//! still in its start-up, overshoots and loses a tenth of the bursts that follow.
+//! A new lane is filled until its congestion control knows the path: with a window that has only carried
+//! small messages, BBR paces the first large one by a guess (16 kB took 9.9 ms instead of 6.0 at 11.6 ms)
+//! and, still in its start-up, overshoots and loses a tenth of the bursts that follow.
 //!
-//! BBR's start-up paces at 2.9 times what it has seen and goes on for three round trips after the path is
+//! BBR's start-up paces at 2.9 times what it has seen, and goes on for three round trips after the path is
 //! full, which cost a sixth of all segments on a 1 Gbit/s path with a queue of 1.4 bandwidth-delay products.
-//! So its pace is bounded meanwhile: half as much again per round trip, and no more than was delivered once
-//! that no longer grows.
+//! So its pace is bounded: it may grow by half in each round trip, and once the delivered rate no longer
+//! grows, it may not exceed that.
 //!
 //! A busy machine or a few lost segments look like the end of the growth (555 of 965 Mbit/s under 0.1 %
-//! loss). So it begins anew, with the window it has, until another start finds no more.
+//! loss). So the start-up is repeated, with the present window, until another one finds no more.
 //!
-//! The two ends take turns, whoever dialled first: what fills the queue one way holds up, and bunches, the
-//! acknowledgements of the other (of 40 lanes trained both ways at once 6 found half to two thirds of the
-//! path's rate).
+//! The two ends take turns, the dialler first: what fills the queue in one direction delays and bunches the
+//! acknowledgements of the other (of 40 lanes trained in both directions at once, 6 found half to two thirds
+//! of the path's rate).
 //!
-//! A lane over a way that is known (`known_path`) has nothing to find out. It is filled at the known rate
-//! until its window holds what the way does: 3 MB in a tenth of a second on 1 Gbit/s at 11.6 ms. That makes
-//! no queue, so both ends do it at once, and streams hardly notice.
+//! A lane over a known path (`known_path`) has nothing to find out. It is filled at the known rate until its
+//! window holds what the path does: 3 MB in a tenth of a second on 1 Gbit/s at 11.6 ms. That makes no queue,
+//! so both ends do it at the same time, and streams hardly notice.
 //!
-//! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has
-//! ended has found nothing, and BBR goes on without a bound.
+//! Streams take precedence. Training is limited in bytes and time; if it reaches these limits before BBR's
+//! first start-up has ended, it has found nothing, and BBR goes on without a bound.
 
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::capacity;
@@ -27,59 +27,61 @@ use crate::tunnels::carrier::Carrier;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it
-/// among them.
+/// The most that is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, including the starts that
+/// confirm the rate.
 pub(in crate::tunnels) const MAX_BYTES: u64 = 64 << 20;
 
-/// At most this long, or this many round trips if these are longer: half as much again in each needs 16 to
-/// fill 1 Gbit/s at 90 ms.
+/// The longest that a training takes, in time or in round trips, whichever is longer: growing by half in
+/// each, it needs 16 to fill 1 Gbit/s at 90 ms.
 pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
 pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
 pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
 
-/// A way that is known is filled for this many round trips, and this long, at most: a window that doubles
-/// from ten segments in each holds 1 Gbit/s at 90 ms after ten. One that does not come to hold what is known
-/// is that of a slower way.
+/// A known path is filled for at most this many round trips, and this long: a window that doubles from ten
+/// segments in each holds 1 Gbit/s at 90 ms after ten. If it does not come to hold what is known, the path
+/// has become slower.
 pub(in crate::tunnels) const FILLING_ROUNDS: u32 = 20;
 pub(in crate::tunnels) const FILLING: Duration = Duration::from_millis(500);
 
-/// How often in a round trip it is checked whether the window does.
+/// How often in a round trip it is checked whether the window has come to hold what is known.
 pub(in crate::tunnels) const FILLING_LOOKS: u32 = 4;
 
-/// The least that a start-up sends to find something out.
+/// The least that a start-up must send to find something out.
 pub(in crate::tunnels) const MIN_BYTES: u64 = 4 << 20;
 
-/// What arrives is counted over this many round trips, and at least this long: a busy machine's turns are
-/// some milliseconds.
+/// Arrivals are counted over this many round trips, and at least this long: a busy machine's turns are some
+/// milliseconds.
 pub(in crate::tunnels) const COUNTED_ROUNDS: u32 = 2;
 pub(in crate::tunnels) const COUNTED: Duration = Duration::from_millis(80);
 
-/// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the inverse of it, at 0.75 to
-/// 1.25 times later (Cardwell et al. 2017); the kernel counts in 1/256.
+/// BBR's gains: it paces at 2.885 times the bandwidth that it has seen while it starts, then at the inverse
+/// of that, later at 0.75 to 1.25 times (Cardwell et al. 2017); the kernel counts in 1/256.
 pub(crate) const STARTUP_GAIN: u32 = 500;
 pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
 
-/// Without BBR's word for it: about ten bandwidth-delay products of 1 Gbit/s at 11.6 ms.
+/// How much is sent if there is no BBR that reports what it has found: about ten bandwidth-delay products of
+/// 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const BLIND_BYTES: u64 = 16 << 20;
 
 /// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR
-/// leaves such samples out), and a busy machine may not let the gateway run for some milliseconds. If there
-/// are streams, whose small frames would wait behind it, as much as the path takes in [`UNSENT`].
+/// ignores such samples), and a busy machine may not let the gateway run for some milliseconds. If there are
+/// streams, whose small frames would wait behind it, it is only as much as the path takes in [`UNSENT`].
 pub(in crate::tunnels) const UNSENT_BYTES: u32 = 1 << 20;
 pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 
-/// How often the end that was dialled checks whether the other one's training goes on, and what arrives
-/// meanwhile if it does: more than acknowledgements and messages of gateways, less than the first steps of a
-/// training.
+/// How often the end that was dialled checks whether the other one's training goes on, and how much arrives
+/// between two checks if it does: more than acknowledgements and messages of gateways, less than the first
+/// steps of a training.
 pub(in crate::tunnels) const TURN_LOOK: Duration = Duration::from_millis(50);
 pub(in crate::tunnels) const TURN_BYTES: u64 = 64 << 10;
 
-/// How long, or how many round trips, it waits for that training to begin.
+/// How long, and for how many round trips, the end that was dialled waits for the other one's training to
+/// begin.
 pub(in crate::tunnels) const TURN_BEGINS: Duration = Duration::from_millis(300);
 pub(in crate::tunnels) const TURN_ROUNDS: u32 = 6;
 
-/// How long it waits for its end.
+/// How long the end that was dialled waits for the other one's training to end.
 pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// State of the end that was dialled, until it may train its lane.
@@ -104,7 +106,7 @@ impl TrainingTurn {
         }
     }
 
-    /// Whether it is this end's turn, from the bytes that have arrived. Call it every [`TURN_LOOK`].
+    /// Whether it is this end's turn, judging by the bytes that have arrived. Call this every [`TURN_LOOK`].
     pub(in crate::tunnels) fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
         self.look_at = now + TURN_LOOK;
         let arrived = received_bytes - std::mem::replace(&mut self.received_bytes, received_bytes);
@@ -116,43 +118,44 @@ impl TrainingTurn {
 }
 
 pub(crate) struct Training {
-    /// The way's rate, bytes per second, where the lane is only filled; 0 where it is to be found out.
+    /// The path's rate in bytes per second, if the lane is only filled; 0 if the rate has to be found out.
     pub(in crate::tunnels) known: u64,
     pub(in crate::tunnels) until: Instant,
     pub(in crate::tunnels) sent_bytes: u64,
-    /// Most that BBR has seen delivered, bytes per second.
+    /// The highest rate that BBR has seen delivered, in bytes per second.
     pub(in crate::tunnels) best: u64,
     pub(in crate::tunnels) look_at: Instant,
-    /// Looks in a row that found no more than before.
+    /// Number of successive checks that found no more than before.
     pub(in crate::tunnels) flat: u32,
     pub(in crate::tunnels) starts: u32,
-    /// Most that arrived over some round trips, bytes per second, and what the starts before this one had
-    /// found.
+    /// The highest rate that arrived over some round trips, in bytes per second, and what the earlier starts
+    /// had found.
     pub(in crate::tunnels) arrived: u64,
     pub(in crate::tunnels) confirmed: u64,
-    /// What may wait unsent in the kernel.
+    /// How much may wait unsent in the kernel.
     pub(in crate::tunnels) unsent: u32,
-    /// Lost segments are being recovered: a start-up begun now would take the window for what is left of it.
+    /// Whether lost segments are being recovered: a start-up that began now would use the reduced window.
     pub(in crate::tunnels) recovers: bool,
-    /// Arrivals of this start have been counted.
+    /// Whether arrivals of this start have been counted.
     pub(in crate::tunnels) counted: bool,
-    /// Since when, and the kernel's count of segments that had arrived by then.
+    /// When the present count began, and the kernel's count of segments that had arrived by then.
     pub(in crate::tunnels) counted_at: Instant,
     pub(in crate::tunnels) delivered: u32,
-    /// The kernel's counts at the last look.
+    /// The kernel's counts at the last check.
     pub(in crate::tunnels) segments: u32,
     pub(in crate::tunnels) retransmits: u32,
 }
 
-/// A path is taken for full after this many: one may fall between two acknowledgements on a busy machine.
+/// A path counts as full after this many checks without growth: a single one may fall between two
+/// acknowledgements on a busy machine.
 pub(in crate::tunnels) const FLAT_LOOKS: u32 = 2;
 
-/// This many segments lost in a round trip, or one in `LITTLE_LOSS`, are chance.
+/// If no more than this many segments are lost in a round trip, or one in `LITTLE_LOSS`, that is chance.
 pub(in crate::tunnels) const A_FEW: u32 = 3;
 pub(in crate::tunnels) const LITTLE_LOSS: u32 = 32;
 
 impl Training {
-    /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
+    /// `idle`: there is no stream whose small frames would wait behind what is unsent in the kernel.
     pub(crate) fn begin(carrier: &Carrier, idle: bool, now: Instant) -> Training {
         let unsent = if idle {
             UNSENT_BYTES
@@ -184,7 +187,7 @@ impl Training {
         }
     }
 
-    /// Fills a lane over a way of which this rate is known, at that rate or at what is reserved.
+    /// Fills a lane over a path whose rate is known, at that rate or at the reserved one.
     pub(crate) fn fill(
         carrier: &Carrier,
         (known, reserved): (u64, Option<u64>),
@@ -202,24 +205,24 @@ impl Training {
         }
     }
 
-    /// Whether nothing is to be found out.
+    /// Whether there is nothing to find out.
     pub(in crate::tunnels) fn fills(&self) -> bool {
         self.known > 0
     }
 
-    /// Whether nothing was to be found out, and the window holds what is known of the way.
+    /// Whether there was nothing to find out, and the window holds what is known about the path.
     pub(in crate::tunnels) fn is_filled(&self, path: &PathInfo) -> bool {
         self.known > 0
             && path.window_bytes >= capacity::holds(path.least_rtt_microseconds, self.known.saturating_mul(8))
     }
 
-    /// Bytes per second that were found; 0 when no start has come to its end.
+    /// The rate that was found, in bytes per second; 0 if no start has been completed.
     pub(in crate::tunnels) fn rate(&self) -> u64 {
         if self.confirmed == 0 { 0 } else { self.seen() }
     }
 
-    /// Bytes per second that arrived, since acknowledgements that come in bunches let BBR see more than the
-    /// path has (1377 of 965 Mbit/s on a busy machine).
+    /// The rate at which bytes arrived. It is used because acknowledgements that come in bunches let BBR see
+    /// more than the path has (1377 of 965 Mbit/s on a busy machine).
     pub(in crate::tunnels) fn seen(&self) -> u64 {
         match self.arrived {
             0 => self.best,
@@ -240,7 +243,7 @@ impl Training {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
                 self.bound(socket, &bbr, rate, now);
-                // After its start-up BBR paces slowly until the queue it made is gone; before the first
+                // After its start-up, BBR paces slowly until the queue that it made is gone; before the first
                 // acknowledgement it has no gain.
                 let ended =
                     (DRAINED_GAIN..STARTUP_GAIN).contains(&bbr.pacing_gain) && self.counted && !self.recovers;
@@ -260,12 +263,12 @@ impl Training {
         self.is_filled(&path)
     }
 
-    /// QUIC's own model knows when it knows the path.
+    /// Whether training is over for a lane over QUIC, whose own model knows when it knows the path.
     pub(in crate::tunnels) fn is_over_for(&self, knows_its_rate: bool, now: Instant) -> bool {
         knows_its_rate || self.sent_bytes >= MAX_BYTES || now >= self.until
     }
 
-    /// Repeats the start-up that has just ended, if it is to be; returns whether it does.
+    /// Repeats the start-up that has just ended, if necessary; returns whether it does.
     pub(in crate::tunnels) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.starts >= MAX_STARTS {
             return false;
@@ -287,7 +290,7 @@ impl Training {
         socket::begin_anew(socket)
     }
 
-    /// Bounds the pace, once per round trip.
+    /// Limits the pace, once in each round trip.
     pub(in crate::tunnels) fn bound(
         &mut self,
         socket: &TcpStream,
@@ -302,7 +305,7 @@ impl Training {
         let path = socket::path_info(socket).unwrap_or_default();
         self.recovers = path.is_recovering;
         self.count(&path, now);
-        // Less than the next pace allows for.
+        // The thresholds are below what the next pace allows.
         let grows = bbr.bandwidth > self.best + self.best / if self.confirmed == 0 { 8 } else { 32 };
         self.flat = match self.lost_a_little(&path) {
             _ if grows => 0,
@@ -312,7 +315,7 @@ impl Training {
         };
         self.best = self.best.max(bbr.bandwidth);
         let _ = socket::set_most_rate(socket, Some(self.pace().min(rate.unwrap_or(u64::MAX))));
-        // Fits: at most UNSENT_BYTES.
+        // The number fits: it is at most UNSENT_BYTES.
         let unsent = (self.best as f64 * UNSENT.as_secs_f64()).min(UNSENT_BYTES.into()) as u32;
         if unsent > self.unsent {
             self.unsent = unsent;
@@ -320,12 +323,12 @@ impl Training {
         }
     }
 
-    /// Bytes per second at most until the next look.
+    /// The pace in bytes per second until the next check.
     pub(in crate::tunnels) fn pace(&self) -> u64 {
         match self.confirmed {
             _ if self.flat >= FLAT_LOOKS => self.best,
             0 => self.best + self.best / 2,
-            // The path is nearly full already: more would run its queue over.
+            // The path is nearly full already: more would overrun its queue.
             _ => self.best + self.best / 8,
         }
     }
@@ -343,7 +346,7 @@ impl Training {
         self.counted = true;
     }
 
-    /// Whether a little was lost since the last check; an overrun queue loses more.
+    /// Whether a little was lost since the last check; if a queue overruns, more is lost.
     pub(in crate::tunnels) fn lost_a_little(&mut self, path: &PathInfo) -> bool {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
@@ -373,7 +376,7 @@ mod tests {
         assert!(!finds_out.fills() && !finds_out.is_filled(&with_window(u64::MAX)));
     }
 
-    /// What has arrived at each look, and whether the turn has come then.
+    /// How much has arrived at each check, and whether it is this end's turn then.
     fn looks(rtt_microseconds: u32, received: &[u64]) -> Vec<bool> {
         let now = Instant::now();
         let mut turn = TrainingTurn::new(rtt_microseconds, now);

@@ -1,4 +1,4 @@
-//! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
+//! Dials the gateways of other sites: every lane on its own, and again whenever one is lost.
 
 use crate::config::Transport;
 use crate::driver::Driver;
@@ -15,18 +15,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody
-/// anything.
+/// A far gateway that is down answers at once, and streams wait for it: dialling it once a second costs
+/// little.
 pub(crate) const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
+/// A path that lets no UDP through, as many do not, will not do so soon, and TCP serves meanwhile.
 pub(in crate::tunnels) const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
 
-/// A relay serves meanwhile: a better way is looked for without haste.
+/// A relay serves meanwhile, so a better path is looked for without haste.
 pub(in crate::tunnels) const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with
-/// new ones.
+/// Pause before a lost lane is dialled again, so that a network that resets every connection at once is not
+/// flooded with new ones.
 pub(crate) const REDIAL: Duration = Duration::from_millis(20);
 
 impl Tunnels {
@@ -40,11 +40,12 @@ impl Tunnels {
         self.events.push_back(TunnelsEvent::Wanted { peer: index, pause });
     }
 
-    /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
+    /// A lane of a peer was lost, or must get a rival: the one that gets through takes its place.
     pub(in crate::tunnels) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         if self.wants_lane(driver, index, lane) {
             let known = self.pairs.of(&self.peers[index].site);
-            // A gateway that closes before it says who it is would be dialled at that pace for ever.
+            // A gateway that closes the connection before it says who it is would be dialled at that pace for
+            // ever.
             let pause = match known.is_some_and(|pair| pair.has_introduced_itself) {
                 true => REDIAL,
                 false => self.peers[index].dials[lane].back_off(LAST_BACKOFF),
@@ -66,17 +67,17 @@ impl Tunnels {
         }
     }
 
-    /// Dials a lane unless it is up and well.
+    /// Dials a lane unless it is up and not silent.
     pub(in crate::tunnels) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
         let Some(address) = peer.address else {
-            // Its site has left the grid since this was planned; it may come back.
+            // The peer's site has left the grid since this was planned; it may come back.
             self.peers[index].dials[lane].under_way = false;
             return;
         };
         let is_well = |pair: &Pair| {
             let known = pair.lanes[lane].and_then(|key| self.lanes.get(key));
-            // One that goes through a relay is to be replaced.
+            // A lane through a relay is to be replaced.
             known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane.0)
         };
         if self.pairs.of(&peer.site).is_some_and(is_well) {
@@ -125,17 +126,17 @@ impl Tunnels {
         });
     }
 
-    /// A lane that this gateway dialled is through its handshake.
+    /// The handshake of a lane that this gateway dialled has succeeded.
     pub(in crate::tunnels) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
         self.peers[index].dials[lane].under_way = false;
         self.events.push_back(TunnelsEvent::Met { peer: index });
     }
 
-    /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
+    /// The far gateway has introduced itself on the tunnel to which the lanes belong: it wants them.
     pub(in crate::tunnels) fn dial_succeeded(&mut self, index: PeerIndex) {
         let has_lane = self.ways().has_lane(index);
         let peer = &mut self.peers[index];
-        // Through a relay: why there is no better way is still to be said.
+        // If the lane used a relay, the reason why there is no better path still holds.
         if has_lane {
             peer.why_not_reached.clear();
         }

@@ -1,26 +1,26 @@
-//! What was found out of a lane's way to the far gateway. It outlives the lane: the next one over the same
-//! way begins with it, after a cut, a hand-over, or the end of the worker that had found it out.
+//! What was found out about a lane's path to the far gateway. It outlives the lane: the next one over the
+//! same path begins with it, after a cut, a hand-over, or the end of the worker that had found it out.
 //!
-//! Without it a lane that comes up under a job has nothing to pace the first large messages by: padding must
-//! not hold up the job's, and small messages tell a congestion control nothing. Three kills of a worker in
-//! four seconds left messages of 4 to 256 kB at 7 to 12 ms instead of 6 to 9 for half a minute (11.6 ms, 1
-//! Gbit/s).
+//! Without it, a lane that comes up under a job has nothing by which to pace the first large messages:
+//! padding must not delay those of the job, and small messages tell a congestion control nothing. Three kills
+//! of a worker in four seconds left messages of 4 to 256 kB at 7 to 12 ms instead of 6 to 9 for half a minute
+//! (11.6 ms, 1 Gbit/s).
 
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// A way between two gateways: another one may carry more, or less.
+/// A path between two gateways: another one may carry more, or less.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KnownWay {
     /// Address of the far gateway, or of the relay.
     pub(in crate::tunnels) address: IpAddr,
     /// The site of the relay that carries it, if one does.
     pub(in crate::tunnels) through: Option<String>,
-    /// The carrier's congestion control is the kernel's.
+    /// Whether the carrier's congestion control is the kernel's.
     pub(in crate::tunnels) is_tcp: bool,
 }
 
-/// Tells what is known of a way, in bytes per second; see `pacing::remembered_rate`.
+/// Everything known about a path, with rates in bytes per second; see `pacing::remembered_rate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KnownPath {
     pub(in crate::tunnels) way: KnownWay,
@@ -28,16 +28,16 @@ pub(crate) struct KnownPath {
     pub(in crate::tunnels) best: u64,
     pub(in crate::tunnels) found: u64,
     pub(in crate::tunnels) doubtful: bool,
-    /// Its last lane lost segments lately.
+    /// Whether its last lane recently lost segments.
     pub(in crate::tunnels) loses: bool,
 }
 
-/// Rates that differ by less than one part in this many are the same: what outlives the worker is written for
-/// what has changed, and a rate that grows back does so by an eighth a round trip.
+/// Rates that differ by less than one part in this many count as the same: records that outlive the worker
+/// are written only for changes, and a rate that grows back does so by an eighth in each round trip.
 const SAME: u64 = 16;
 
 impl KnownPath {
-    /// Whether this says something that `other` does not.
+    /// Whether this contains something new compared with `other`.
     pub(in crate::tunnels) fn differs_from(&self, other: &KnownPath) -> bool {
         let differ = |own: u64, other: u64| own.abs_diff(other) > other / SAME;
         self.way != other.way

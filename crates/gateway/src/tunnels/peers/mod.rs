@@ -1,4 +1,4 @@
-//! The gateways of the other sites: where they are, how they are dialled, and what they have told.
+//! The gateways of the other sites: where they are, how they are dialled, and what they have announced.
 
 pub(crate) mod dial;
 pub(crate) mod known_path;
@@ -14,14 +14,14 @@ use peer::Peer;
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
-/// Sixteen times the sites of the largest grid: also those that have left. A broker whose keys were stolen
-/// may name others each time.
+/// Most gateways that are known: sixteen times the sites of the largest grid, because those that have left
+/// count, too, and a broker whose keys were stolen may name new ones each time.
 const MOST: usize = 4 * 4096;
 
 /// The gateways that are known. They are only ever added: a `PeerIndex` is a position here.
 pub(crate) struct Peers {
     list: List<PeerIndex, Peer>,
-    /// Those that have changed since they were last asked for, where that is noted.
+    /// Peers that have changed since this was last asked, if changes are noted.
     touched: Option<BTreeSet<PeerIndex>>,
 }
 
@@ -38,7 +38,7 @@ impl Peers {
         self.touched = Some(self.indexes().collect());
     }
 
-    /// Takes those that have changed.
+    /// Takes the peers that have changed.
     pub(in crate::tunnels) fn take_touched(&mut self) -> BTreeSet<PeerIndex> {
         self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ impl Peers {
         self.list.values()
     }
 
-    /// Adds one; `None` if there are too many.
+    /// Adds a peer; `None` if there are too many.
     pub(in crate::tunnels) fn add(&mut self, peer: Peer) -> Option<PeerIndex> {
         if self.len() >= MOST {
             return None;

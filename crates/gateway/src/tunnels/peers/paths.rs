@@ -1,5 +1,5 @@
-//! What was found out of the ways to a peer, by the numbers of the lanes that took them: a direct way and one
-//! through a relay for each.
+//! What was found out about the paths to a peer, by the numbers of the lanes that took them: for each, a
+//! direct path and one through a relay.
 
 use crate::keys::LaneNumber;
 use crate::tunnels::peers::known_path::{KnownPath, KnownWay};
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 pub(crate) struct Paths(BTreeMap<(usize, bool), KnownPath>);
 
 impl Paths {
-    /// Tells what is known of the way of this lane.
+    /// Returns what is known about the path of this lane.
     pub(in crate::tunnels) fn of(&self, number: LaneNumber, way: &KnownWay) -> Option<&KnownPath> {
         let known = self.0.get(&(number.0, way.through.is_some()))?;
         (known.way == *way).then_some(known)
     }
 
-    /// Whether a lane has something to say that is not known.
+    /// Whether a lane has found out something that is not known here.
     pub(in crate::tunnels) fn lacks(&self, number: LaneNumber, path: &KnownPath) -> bool {
         let known = self.0.get(&(number.0, path.way.through.is_some()));
         known.is_none_or(|known| path.differs_from(known))
@@ -36,7 +36,7 @@ impl Paths {
     }
 }
 
-/// Paths as they are written down, for tests of the layout.
+/// Sample paths, for tests of the layout.
 #[cfg(test)]
 impl Paths {
     pub(in crate::tunnels) fn sample() -> Paths {

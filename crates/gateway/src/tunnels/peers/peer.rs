@@ -1,4 +1,4 @@
-//! Keeps what is known of the gateway of each other site.
+//! Keeps what is known about the gateway of each other site.
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
@@ -12,35 +12,35 @@ use std::time::Duration;
 
 pub(crate) const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// The gateway of another site: where it is, what this gateway calls itself to it, and how dialling it goes.
+/// The gateway of another site: where it is, by which session this gateway identifies itself to it, and the
+/// progress of dialling it.
 pub(crate) struct Peer {
     pub(in crate::tunnels) site: String,
-    /// Where it is dialled now, if it is at all.
+    /// The address at which it is dialled now, if it is dialled at all.
     pub(in crate::tunnels) address: Option<SocketAddr>,
-    /// Rate that is reserved on the way to it, in bits per second.
+    /// Rate that is reserved on the path to it, in bits per second.
     pub(in crate::tunnels) reserved: Option<u64>,
     /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
     pub(in crate::tunnels) session: u64,
-    /// Why there is no tunnel, for those who ask.
+    /// Why there is no tunnel, for those that ask.
     pub(in crate::tunnels) why_not_reached: String,
     /// Lanes that its path needs; see `tunnels::capacity`.
     pub(in crate::tunnels) lanes: usize,
-    /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
-    /// the peers.
+    /// Addresses at which it may be dialled, as the grid's broker reports them.
     pub(in crate::tunnels) addresses: Vec<SocketAddr>,
-    /// How often it had this gateway dial something.
+    /// How often it has made this gateway dial something.
     pub(in crate::tunnels) asked: Rate,
-    /// Long messages of it.
+    /// How often it may send long messages.
     pub(in crate::tunnels) long_messages: Rate,
-    /// It has left the grid.
+    /// Whether it has left the grid.
     pub(in crate::tunnels) is_gone: bool,
-    /// Its path loses segments: a lane over QUIC serves better, where one gets through.
+    /// Whether its path loses segments: then a lane over QUIC serves better, if one gets through.
     pub(in crate::tunnels) is_lossy: bool,
-    /// What was found out of the ways to it.
+    /// What was found out about the paths to it.
     pub(in crate::tunnels) paths: Paths,
-    /// What may still be said of its tunnel.
+    /// How much may still be logged about its tunnel.
     pub(in crate::tunnels) allowance: Allowance,
-    /// What it said last of its own links.
+    /// What it last reported about its own links.
     pub(in crate::tunnels) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
     pub(in crate::tunnels) why_no_quic: String,
@@ -52,7 +52,7 @@ pub(crate) struct Peer {
 #[derive(Clone, Copy)]
 pub(crate) struct Dial {
     pub(crate) backoff: Duration,
-    /// Connecting, shaking hands, or waiting for the next attempt.
+    /// Whether it is connecting, in a handshake, or waiting for the next attempt.
     pub(crate) under_way: bool,
 }
 
@@ -68,12 +68,12 @@ impl Dial {
         under_way: false,
     };
 
-    /// Starts anew: what failed before is long ago.
+    /// Starts anew: earlier failures no longer count.
     pub(crate) fn start_anew(&mut self) {
         self.backoff = FIRST_BACKOFF;
     }
 
-    /// Returns how long to wait now; longer the next time.
+    /// Returns how long to wait now; the next time it is longer.
     pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
         self.backoff = (pause * 2).min(most);
@@ -115,12 +115,12 @@ impl Peer {
         &self.site
     }
 
-    /// Says where it is dialled now, if it is at all.
+    /// Returns the address at which it is dialled now, if it is dialled at all.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Whether the broker knows an address at which it may be dialled.
+    /// Whether the broker knows an address at which it can be dialled.
     pub(crate) fn is_public(&self) -> bool {
         !self.addresses.is_empty()
     }
@@ -139,7 +139,7 @@ impl Peer {
         &self.totals
     }
 
-    /// Gathers what travels of it.
+    /// Gathers what is handed over of it.
     pub(crate) fn keep(&self) -> KeptPeer {
         KeptPeer {
             site: self.site.clone(),
@@ -152,7 +152,7 @@ impl Peer {
         }
     }
 
-    /// Goes on with what a predecessor knew of it.
+    /// Goes on with what a predecessor knew about it.
     pub(in crate::tunnels) fn inherit(&mut self, kept: KeptPeer) {
         self.session = kept.session;
         self.why_not_reached = kept.why_not_reached;
@@ -162,11 +162,11 @@ impl Peer {
         self.totals = kept.totals;
     }
 
-    /// Gives the tunnel's state up: the far side shall see that by another number.
+    /// Gives up the tunnel's state: the far side recognises that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];
-        // Without random numbers every handshake fails, and says so; till then a session that differs is
-        // enough.
+        // Without random numbers every handshake fails, and reports that; until then, any different session
+        // is enough.
         self.session = match getrandom::fill(&mut bytes) {
             Ok(()) => u64::from_be_bytes(bytes),
             Err(_) => self.session.wrapping_add(1),

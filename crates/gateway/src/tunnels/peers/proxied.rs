@@ -1,5 +1,5 @@
-//! Dialling through a web proxy. A thread for each connection speaks with the proxy, since names are to be
-//! resolved and answers awaited; the loop gets a connection that is made.
+//! Dials through a web proxy. A thread for each connection speaks with the proxy, because names have to be
+//! resolved and answers awaited; the loop gets the finished connection.
 
 use crate::driver::Driver;
 use crate::keys::{LaneNumber, PeerIndex};
@@ -14,10 +14,10 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// A proxy answers when the far gateway has.
+/// How long a proxy may take: it answers when the far gateway has answered.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// Connections that are being made at a time: all lanes to a few sites.
+/// Connections in progress at a time: all lanes to a few sites.
 const AT_MOST: usize = 64;
 
 /// What a connection is for.
@@ -33,12 +33,12 @@ struct Outcome {
     made: io::Result<std::net::TcpStream>,
 }
 
-/// Connections through the proxy that are being made.
+/// Connections through the proxy that are in progress.
 pub(in crate::tunnels) struct Proxied {
     under_way: usize,
     outcome: Sender<Outcome>,
     outcomes: Receiver<Outcome>,
-    /// Gets a byte with each outcome, which wakes the loop.
+    /// Receives a byte with each outcome, which wakes the loop.
     bell: UnixStream,
     ring: std::os::unix::net::UnixStream,
 }
@@ -49,7 +49,7 @@ impl Proxied {
     pub(in crate::tunnels) fn new(registry: &Registry) -> io::Result<Proxied> {
         let (near, ring) = std::os::unix::net::UnixStream::pair()?;
         near.set_nonblocking(true)?;
-        // A full one wakes the loop in any case.
+        // If the socket is full, the loop is woken anyway.
         ring.set_nonblocking(true)?;
         let mut bell = UnixStream::from_std(near);
         registry.register(&mut bell, Class::Proxied.token(0), Interest::READABLE)?;
@@ -73,7 +73,7 @@ impl Proxied {
         let thread = std::thread::Builder::new().name("proxy".to_owned());
         thread.spawn(move || {
             let made = proxy.connect(&address.to_string(), WITHIN);
-            // A gateway that stops meanwhile hears nothing.
+            // A gateway that stops meanwhile does not receive it.
             let _ = outcome.send(Outcome {
                 purpose,
                 address,
@@ -95,10 +95,10 @@ impl Proxied {
 }
 
 impl Tunnels {
-    /// Begins to make a connection through the proxy, where there is one.
+    /// Begins a connection through the proxy, if there is one.
     ///
     /// # Errors
-    /// It cannot be begun.
+    /// The connection cannot be begun.
     pub(in crate::tunnels) fn begin_through_proxy(
         &mut self,
         driver: &Driver,
@@ -111,7 +111,7 @@ impl Tunnels {
         }
     }
 
-    /// Connections are made, or could not be.
+    /// Connections have been made, or could not be.
     pub(in crate::tunnels) fn on_proxied(&mut self, driver: &mut Driver) {
         let outcomes = self.proxied.as_mut().map_or_else(Vec::new, Proxied::outcomes);
         for Outcome {

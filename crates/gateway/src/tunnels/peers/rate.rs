@@ -1,9 +1,9 @@
-//! How often one member may make this gateway do what costs more than its words: dial, or read a long
-//! message. It belongs to the member, not to the tunnel, which may be a new one each time.
+//! How often one member may make this gateway do something that costs more than its message: dial, or read a
+//! long message. The limit belongs to the member, not to the tunnel, which may be a new one each time.
 
 use std::time::{Duration, Instant};
 
-/// A bucket: `burst` at once, and then one more comes free after each `refill`.
+/// A bucket: allows `burst` at once, and then one more after each `refill`.
 #[derive(Debug)]
 pub(crate) struct Rate {
     burst: u32,
@@ -13,13 +13,14 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Dials at once: the lanes of a tunnel that was lost, twice. Then two a second: a path that flaps is
-    /// tried as often as this gateway itself would dial.
+    /// Dials at once: twice the lanes of a tunnel that was lost. Then two a second: a path that keeps failing
+    /// is tried as often as this gateway would dial by itself.
     pub(crate) fn for_dials() -> Rate {
         Rate::new(32, Duration::from_millis(500))
     }
 
-    /// Asks of a relay for one other site: its lanes at once, then a quarter of what its gateway comes for.
+    /// Requests to a relay to be connected with one other site: at once as many as there are lanes, then a
+    /// quarter of the rate at which that site's gateway dials relays.
     pub(crate) fn for_requests() -> Rate {
         Rate::new(16, Duration::from_secs(2))
     }
@@ -39,7 +40,7 @@ impl Rate {
         }
     }
 
-    /// Whether one more may be done now, and counts it.
+    /// Whether one more action is allowed now, which is then counted.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let free = now.saturating_duration_since(since).as_millis() / self.refill.as_millis();

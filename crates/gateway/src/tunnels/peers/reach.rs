@@ -1,12 +1,13 @@
-//! Decides to which addresses that somebody else named this gateway sends anything.
+//! Decides to which of the addresses that somebody else named this gateway sends anything.
 //!
-//! If nobody of the grid answers there, somebody who knows nothing of it may: so only what can be a gateway,
-//! never this site's own nodes, and this host only where the other gateway is on it, too.
+//! At such an address there may be somebody who has nothing to do with the grid. So only addresses are used
+//! that can be a gateway's: never those of this site's own nodes, and those of this host only if the other
+//! gateway is on it, too.
 
 use causeway_wire::Cidr;
 use std::net::{IpAddr, SocketAddr};
 
-/// Ports below are other programs', for which somebody had to be root.
+/// Ports below this belong to other programs, which somebody has started as root.
 const MIN_PORT: u16 = 1024;
 
 /// Whether another site's gateway may be at an address that is named for it.
@@ -23,14 +24,15 @@ pub(crate) fn may_be_gateway(address: SocketAddr, on_loopback: bool, subnets: &[
         && !subnets.iter().any(|subnet| subnet.contains(ip))
 }
 
-/// Where the broker sees a member, and this gateway.
+/// Where the broker sees a member, and where it sees this gateway.
 pub(crate) struct Places {
     pub(crate) member: Option<IpAddr>,
     pub(crate) own: Option<IpAddr>,
 }
 
-/// Picks, of the addresses in a member's record, those at which this gateway dials it. A service of this host
-/// may take a connection for one of its own, because it comes from here.
+/// Picks, from the addresses in a member's record, those at which this gateway dials it. Addresses of this
+/// host count only if the member is on it, too: a service here might trust a connection because it comes from
+/// this host.
 pub(crate) fn dialled(
     named: Vec<SocketAddr>,
     places: &Places,
@@ -49,8 +51,8 @@ pub(crate) fn dialled(
     named.into_iter().filter(may).collect()
 }
 
-/// Picks, of the addresses that a site seen as `mapped` named, those that a gateway seen as `own` tries:
-/// addresses in the other's own network only where both are behind one NAT.
+/// Picks, from the addresses that were named by a site seen as `mapped`, those that a gateway seen as `own`
+/// tries: addresses in the other's own network only if both are behind one NAT.
 pub(crate) fn connectable(
     named: &[SocketAddr],
     mapped: SocketAddr,
@@ -66,7 +68,7 @@ pub(crate) fn connectable(
     named.iter().filter(may).copied().collect()
 }
 
-/// A datagram there reaches one host.
+/// Whether a datagram to this address reaches a single host.
 pub(crate) fn is_of_a_host(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
@@ -146,7 +148,7 @@ mod tests {
             assert_eq!(to(here, elsewhere, "192.0.2.2"), [], "{here}");
             assert_eq!(to(here, "", "192.0.2.2"), [], "{here}");
             assert_eq!(to(here, "10.9.0.1", ""), [address(here)]);
-            // Both behind one NAT.
+            // Both gateways are behind one NAT.
             assert_eq!(to(here, elsewhere, elsewhere), [address(here)]);
         }
         assert_eq!(to("198.51.100.7:7001", elsewhere, "192.0.2.2").len(), 1);

@@ -1,5 +1,5 @@
-//! What ended lanes and pairs have counted. The kernel counts each connection from 0, and a pair is made anew
-//! with each session; what is exported as a counter must not go down when either is replaced.
+//! The counts of ended lanes and pairs. The kernel counts each connection from 0, and a pair is made anew
+//! with each session; but what is exported as a counter must not go down when either is replaced.
 
 use crate::tunnels::pair::Pair;
 use causeway_control::LaneStatus;
@@ -25,7 +25,7 @@ pub(crate) struct LaneCounts {
 pub(crate) struct Totals {
     /// Counts of ended lanes, by their numbers.
     pub(crate) lanes: BTreeMap<usize, LaneCounts>,
-    /// Counts of ended pairs, as are the following.
+    /// Counts of ended pairs, like the fields that follow.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) lanes_lost: u64,
@@ -65,7 +65,7 @@ impl Totals {
         *self.lanes.entry(lane.number).or_default() += lane.into();
     }
 
-    /// Adds what a pair has counted, its lanes apart.
+    /// Adds what a pair has counted, without its lanes.
     pub(crate) fn add_pair(&mut self, pair: &Pair) {
         self.sent_bytes += pair.sent_bytes;
         self.received_bytes += pair.received_bytes;

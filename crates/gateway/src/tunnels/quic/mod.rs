@@ -1,10 +1,10 @@
-//! Lanes over QUIC: for paths that lose segments, and for hosts whose kernel has no congestion control that
-//! serves.
+//! Lanes over QUIC: for paths that lose segments, and for hosts whose kernel has no suitable congestion
+//! control.
 //!
-//! QUIC (RFC 9000; quinn-proto, without sockets or clock) brings the connection, its encryption and its
-//! retransmissions. Ours are its pace (`model`), what makes up for losses without a round trip
-//! (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a gateway share
-//! one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
+//! QUIC (RFC 9000; quinn-proto, without sockets or clock) provides the connection, its encryption and its
+//! retransmissions. We add its pace (`model`), the repair of losses without a round trip
+//! (`causeway_tunnel::parity`), and its use under a lane (`session`). All connections of a gateway share one
+//! UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
 mod model;
 pub(crate) mod session;
@@ -31,35 +31,35 @@ use wire::{Parity, Path, Wire};
 /// First byte of a knock.
 pub(crate) const KNOCK: u8 = 0x32;
 
-/// Room for what the kernel gives at once, in as many pieces.
+/// Space for what one call to the kernel returns, in as many pieces.
 pub(in crate::tunnels) const RECEIVED_BYTES: usize = 64 * 1024;
 pub(in crate::tunnels) const PIECES: usize = 8;
 
-/// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
+/// What the kernel may buffer for us, if it lets us set that: 30 ms of 1 Gbit/s.
 pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// The first round trip is assumed to take this long: a network that comes back is asked again soon (a path
 /// that takes longer is asked once too often).
 pub(in crate::tunnels) const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// What may be under way and unread: as much as a lane keeps on the longest paths.
+/// What may be in flight and unread: as much as a lane keeps on the longest paths.
 pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 
 /// The same until the far side has proved who it is.
 pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 
-/// Later datagrams that arrive before an earlier one is taken for lost: what parity repairs comes that late.
+/// How many later datagrams arrive before an earlier one counts as lost: repairs by parity arrive that late.
 pub(in crate::tunnels) const REORDERED: u32 = 64;
 
-/// Datagrams that one acknowledgement serves.
+/// Datagrams that share one acknowledgement.
 pub(in crate::tunnels) const ACKED_TOGETHER: u32 = 16;
 
-/// A NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787, section 4.3), many after
-/// half of one.
+/// Pause between keep-alives: a NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787,
+/// section 4.3), many after half a minute.
 pub(in crate::tunnels) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With that many
-/// handshakes under way, an address proves first that it can be answered.
+/// Connections of strangers that wait to be accepted, and that are accepted in one turn. If that many
+/// handshakes are in progress, an address must first prove that answers reach it.
 pub(in crate::tunnels) const INCOMING: usize = 64;
 /// The gateway's end of QUIC.
 pub(crate) struct Quic {
@@ -67,16 +67,16 @@ pub(crate) struct Quic {
     pub(in crate::tunnels) wire: Arc<Wire>,
     pub(in crate::tunnels) server: Arc<ServerConfig>,
     pub(in crate::tunnels) own: tls::Binding,
-    /// Which handshake or lane has a connection.
+    /// The handshake or lane that each connection belongs to.
     pub(in crate::tunnels) owners: HashMap<ConnectionHandle, Token>,
-    /// What makes up for losses, by the far address.
+    /// The repair of losses, by the far address.
     pub(in crate::tunnels) paths: HashMap<SocketAddr, Weak<Mutex<Parity>>>,
     pub(in crate::tunnels) space: Vec<u8>,
-    /// The kernel may have more.
+    /// Whether the kernel may have more.
     pub(crate) unread: bool,
-    /// It had more before this turn began.
+    /// Whether the kernel had more before this turn began.
     pub(in crate::tunnels) is_left: bool,
-    /// Strangers accepted in this turn.
+    /// Number of strangers accepted in this turn.
     pub(in crate::tunnels) accepted: usize,
     pub(in crate::tunnels) is_ipv4: bool,
 }
@@ -98,7 +98,7 @@ impl Quic {
         let mut socket = UdpSocket::bind(address)?;
         registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
         let state = UdpSocketState::new((&socket).into())?;
-        // What the kernel grants is enough or costs some packets.
+        // The kernel's limit either suffices or costs some packets.
         let _ = state.set_recv_buffer_size((&socket).into(), KERNEL_BYTES);
         let _ = state.set_send_buffer_size((&socket).into(), KERNEL_BYTES);
         let server = server_config(tls)?;
@@ -127,7 +127,7 @@ impl Quic {
         })
     }
 
-    /// What makes up for losses on the way to an address.
+    /// The repair of losses on the path to an address.
     pub(in crate::tunnels) fn path(&mut self, address: SocketAddr) -> Path {
         if let Some(path) = self.paths.get(&address).and_then(Weak::upgrade) {
             return path;
@@ -165,7 +165,7 @@ impl Quic {
     /// The form of an address that the UDP socket sends to.
     pub(in crate::tunnels) fn as_sent(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         Ok(match address {
-            // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
+            // An IPv6 socket takes IPv4 addresses in a form of its own (RFC 4291, section 2.5.5.2).
             SocketAddr::V4(v4) if !self.is_ipv4 => {
                 SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port())
             }
@@ -177,7 +177,7 @@ impl Quic {
         })
     }
 
-    /// Sends what is not QUIC's, from the socket of all connections.
+    /// Sends something that does not belong to QUIC, from the socket of all connections.
     pub(crate) fn say(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         self.wire.send_plain(self.as_sent(to)?, datagram);
         Ok(())
@@ -188,13 +188,13 @@ impl Quic {
         self.wire.socket.local_addr().ok()
     }
 
-    /// Sets whose connection this is from now on.
+    /// Sets to which handshake or lane this connection belongs from now on.
     pub(crate) fn set_owner(&mut self, handle: ConnectionHandle, token: Token) {
         self.owners.insert(handle, token);
     }
 }
 
-/// Configuration for connections of strangers, each of which gets a transport of its own.
+/// Configuration for connections of strangers, each of which gets its own transport.
 fn server_config(tls: &tls::Context) -> io::Result<Arc<ServerConfig>> {
     let crypto = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
     let mut server = ServerConfig::with_crypto(Arc::new(crypto));
@@ -228,7 +228,7 @@ fn transport(is_ipv4: bool, model: shared::Shared) -> TransportConfig {
 }
 
 impl Quic {
-    /// New connections use another certificate.
+    /// Makes new connections use another certificate.
     pub(crate) fn renew(&mut self, tls: &tls::Context) -> io::Result<()> {
         self.server = server_config(tls)?;
         self.endpoint.set_server_config(Some(self.server.clone()));

@@ -1,43 +1,43 @@
-//! How fast a QUIC lane sends: at the rate its path was seen to have, whatever chance loses.
+//! How fast a QUIC lane sends: at the rate that its path was seen to have, whatever is lost by chance.
 //!
-//! A start-up doubles what is under way each round trip until it arrives no faster, as BBR's does (Cardwell
-//! et al. 2017), then holds that pace for a while and counts what really arrives. From then on the rate is
-//! remembered (as `pacing::remembered_rate` does for TCP, docs/decisions/0006): messages are paced at it at
-//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the
-//! lane. QUIC's own window only bounds what is under way, at twice what the path holds (four times what is
-//! reserved).
+//! A start-up doubles the bytes in flight in each round trip until they arrive no faster, as BBR's does
+//! (Cardwell et al. 2017), then keeps that pace for a while and counts what really arrives. From then on, the
+//! rate is remembered (as `pacing::remembered_rate` does for TCP, docs/decisions/0006): messages are paced at
+//! it immediately, after any pause. A transfer of many round trips probes for more from time to time, and
+//! loss slows the lane. QUIC's own window only bounds the bytes in flight, to twice what the path holds (four
+//! times for a reserved rate).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Bytes under way at first, and never less: ten segments (RFC 9002, section 7.2).
+/// Bytes in flight at first, and at least: ten segments (RFC 9002, section 7.2).
 pub(super) const MIN_WINDOW: u64 = 14_520;
 
-/// Bytes under way at most: as a lane keeps (`causeway_tunnel::Settings`).
+/// Bytes in flight at most: as many as a lane keeps (`causeway_tunnel::Settings`).
 const MAX_WINDOW: u64 = 64 << 20;
 
-/// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of
+/// How late an acknowledgement may be, beyond the path's own time: it waits for others, and for the turns of
 /// two gateways.
 const SLACK: Duration = Duration::from_millis(2);
 
-/// The longest pause between acknowledgements that is made up for by more that is under way.
+/// The longest pause between acknowledgements for which more bytes in flight make up.
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-/// While a path's rate is looked for, this many times what it was seen to hold is under way: enough to double
-/// each round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
+/// While a path's rate is being found, this many times what it was seen to hold is in flight: enough to
+/// double in each round trip, and no more than a queue as long as the path takes. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
 
-/// A start-up ends after this many round trips without a quarter more. One in which the window had room
-/// counts for a part of that: the host kept the lane from sending more.
+/// A start-up ends after this many round trips without growth by a quarter. If the window had room, a round
+/// trip counts only in part, because the host kept the lane from sending more.
 const FLAT: u32 = 3;
 const ROOM: u32 = 8;
 
-/// What had arrived is known for this many packets of a round trip, and for `LOG` at most.
+/// For how many packets of a round trip the log says what had arrived by then, and its most entries.
 const LOGGED: u32 = 64;
 const LOG: usize = 4096;
 
-/// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some
-/// counts over this long, since a busy machine's turns are some milliseconds.
+/// After the start-up, its rate is exceeded a little for a while, to see how much arrives: the highest of
+/// some counts over this long, because a busy machine's turns are some milliseconds.
 const CONFIRMED: Duration = Duration::from_millis(80);
 const CONFIRMED_ROUNDS: u32 = 2;
 const CONFIRMATIONS: u32 = 3;
@@ -46,36 +46,36 @@ const MAX_TRIES: u32 = 4;
 /// Later, arrivals are counted over two round trips and at least this long.
 const COUNTED: Duration = Duration::from_millis(40);
 
-/// A transfer that filled the lane in this many counts may look for more. The rate is then the most of the
-/// last as many.
+/// A transfer that filled the lane in this many counts may probe for more; the rate is then their highest.
 const BULK: usize = 8;
 
-/// Such a transfer looks for more, and makes up for it, in the first two counts of this many. If a count in
-/// which it looked found a sixteenth more, the next one looks, too: a path may have become much faster.
+/// Such a transfer probes for more, and then drains the queue, in the first two of this many counts. If a
+/// count in which it probed found a sixteenth more, it also probes in the next one: a path may have become
+/// much faster.
 const CYCLE: u32 = 8;
 const MORE: u64 = 16;
 
-/// One in this many of a count's bytes lost is more than chance.
+/// If one in this many of a count's bytes is lost, that is more than chance.
 const HEAVY_LOSS: u64 = 8;
 const MIN_JUDGED: u64 = 64 * 1200;
 
-/// One in this many of a count's bytes is lost where a path is full: chance loses less.
+/// If one in this many of a count's bytes is lost, the path may be full: chance loses less.
 const FULL_LOSS: u64 = 64;
 
-/// After this long without heavy loss, what was found is tried again.
+/// After this long without heavy loss, the earlier rate is tried again.
 const FORGIVEN: Duration = Duration::from_secs(30);
 
-/// A round trip is taken for the path's own while none was shorter within twice this time: paths change.
+/// A round trip is the path's own while none was shorter within twice this time: paths change.
 const MIN_KEPT: Duration = Duration::from_secs(10);
 
-/// Messages go one part in this many faster than remembered: a busy machine loses some turns.
+/// Messages are paced this part above the remembered rate: a busy machine loses some turns.
 const HEADROOM: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Looks for the rate; parts of round trips without more so far.
+    /// Looks for the rate; the value counts the parts of round trips without growth so far.
     Startup(u32),
-    /// Sends at what was found, and counts what arrives; how many times so far.
+    /// Sends at the rate that was found, and counts what arrives; the value is how many times so far.
     Confirm(u32),
     Steady,
 }
@@ -85,47 +85,47 @@ pub(crate) struct Model {
     phase: Phase,
     /// Bytes per second; 0 while unknown.
     rate: u64,
-    /// The most it has been: what a transfer beside another finds is less than the path has.
+    /// The highest rate so far: what a transfer finds beside another one is less than the path has.
     best: u64,
-    /// Reserved rate: sent at, and never exceeded.
+    /// The reserved rate, which is used from the start and never exceeded.
     reserved: Option<u64>,
     window: u64,
     rtt: Duration,
-    /// Least of the last time of [`MIN_KEPT`] and of the one before, and when that one began.
+    /// Shortest round trips in this period of [`MIN_KEPT`] and in the one before, and this one's start.
     least: [Duration; 2],
     least_since: Option<Instant>,
     heavy_at: Option<Instant>,
     /// Since when the lane has had more to send than it may.
     busy_since: Option<Instant>,
-    /// What had arrived when something was sent.
+    /// How much had arrived at each time when something was sent.
     log: VecDeque<(Instant, u64)>,
     delivered: u64,
-    /// The fastest that anything arrived in this round trip of start-up, bytes per second, and the most
+    /// The highest rate of arrivals in this round trip of the start-up, in bytes per second, and the highest
     /// before it.
     fastest: u64,
     fastest_before: u64,
     round_since: Option<Instant>,
     tries: u32,
-    /// The present count.
+    /// The present count: since when it lasts.
     since: Option<Instant>,
     arrived: u64,
     lost: u64,
-    /// What was sent in it, and whether the window was ever full.
+    /// How much was sent in the present count, and whether the window was ever full.
     sent: u64,
     was_full: bool,
-    /// Bytes under way.
+    /// Bytes in flight.
     under_way: u64,
-    /// When something was acknowledged last, and the longest pause between two of these, with more to send,
-    /// in this round trip or count and in the one before.
+    /// When something was last acknowledged, and the longest pause between two acknowledgements while there
+    /// was more to send, in this round trip or count and in the one before.
     acked_at: Option<Instant>,
     pauses: [Duration; 2],
-    /// Bytes per second of the counts in a row in which the lane was busy.
+    /// The rates of successive counts in which the lane was busy, in bytes per second.
     seen: VecDeque<u64>,
     counts: u32,
 }
 
 impl Model {
-    /// Knows nothing; see [`Model::settle`].
+    /// A model that knows nothing; see [`Model::settle`].
     pub(crate) fn new() -> Model {
         Model {
             phase: Phase::Startup(0),
@@ -165,7 +165,7 @@ impl Model {
         }
     }
 
-    /// The rate is known.
+    /// Whether the rate is known.
     pub(crate) fn is_known(&self) -> bool {
         self.phase == Phase::Steady
     }
@@ -177,8 +177,8 @@ impl Model {
         self.fit_window();
     }
 
-    /// Reserves this rate. It is sent at from now on, whatever else the path carries: only heavy loss slows
-    /// it, and for no longer than that lasts.
+    /// Reserves this rate. It is used from now on, whatever else the path carries: only heavy loss slows it
+    /// down, and only as long as that lasts.
     pub(crate) fn reserve(&mut self, rate: Option<u64>) {
         let before = std::mem::replace(&mut self.reserved, rate);
         if let Some(rate) = rate.filter(|_| before != rate) {
@@ -191,15 +191,15 @@ impl Model {
         self.reserved.is_some()
     }
 
-    /// Bytes that may be under way.
+    /// Bytes that may be in flight.
     pub(crate) fn window(&self) -> u64 {
         self.window
     }
 
-    /// Bytes per second to send at; `None`: the window alone bounds it.
+    /// The pace in bytes per second; `None`: only the window limits it.
     pub(crate) fn pace(&self) -> Option<u64> {
         let pace = match self.phase {
-            // What is reserved has no start-up.
+            // A reserved rate has no start-up.
             Phase::Startup(_) => return None,
             Phase::Confirm(_) => self.rate + self.rate / 8,
             Phase::Steady if self.seen.len() < BULK => self.rate + self.rate / HEADROOM,
@@ -212,7 +212,7 @@ impl Model {
         Some(pace.min(self.reserved.unwrap_or(u64::MAX)))
     }
 
-    /// The lane was written: `full` when it had more than it might send.
+    /// The lane was written: `full` if it had more than it was allowed to send.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
@@ -231,7 +231,7 @@ impl Model {
         }
     }
 
-    /// Something arrived that was sent at `sent`.
+    /// Something has arrived that was sent at `sent`.
     pub(super) fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
         self.keep_least(now.saturating_duration_since(sent), now);
         self.keep_pause(now);
@@ -245,7 +245,7 @@ impl Model {
         let before = self.log.partition_point(|(at, _)| *at <= sent);
         if let Some((at, delivered)) = before.checked_sub(1).and_then(|last| self.log.get(last)) {
             let time = now.saturating_duration_since(*at).as_secs_f64();
-            // Fits: rates of networks; no less than a round trip in the divisor.
+            // Fits: rates of networks; the divisor is at least a round trip.
             let rate = ((self.delivered - delivered) as f64 / time.max(1e-6)) as u64;
             self.fastest = self.fastest.max(rate);
         }
@@ -260,7 +260,7 @@ impl Model {
             .busy_since
             .is_some_and(|busy| since.is_some_and(|since| busy <= since));
         if !is_first && !filled {
-            // Little arrives where little is sent.
+            // If little is sent, little arrives.
             self.fastest_before = self.fastest_before.max(self.fastest);
             return;
         }
@@ -280,7 +280,7 @@ impl Model {
 
     fn confirm(&mut self) {
         self.rate = self.fastest_before.max(self.fastest).max(1);
-        // Faster than the path would fill its queue otherwise.
+        // Anything faster than the path would fill its queue.
         self.window = self.confirm_window();
         self.phase = Phase::Confirm(0);
         self.log = VecDeque::new();
@@ -303,7 +303,7 @@ impl Model {
         }
     }
 
-    /// Notes how much is under way; QUIC counts it.
+    /// Notes how many bytes are in flight; QUIC counts them.
     pub(super) fn on_under_way(&mut self, bytes: u64) {
         self.under_way = bytes;
     }
@@ -318,7 +318,7 @@ impl Model {
     }
 
     fn keep_least(&mut self, rtt: Duration, now: Instant) {
-        // A clock that stood still for a moment says nothing.
+        // If the clock stood still for a moment, the measurement is useless.
         let rtt = rtt.max(Duration::from_micros(10));
         let since = *self.least_since.get_or_insert(now);
         if now.saturating_duration_since(since) > MIN_KEPT {
@@ -344,12 +344,12 @@ impl Model {
         self.pauses = [Duration::ZERO, self.pauses[0]];
     }
 
-    /// What an acknowledgement may be late: a host that runs this process now and then takes many at once.
+    /// How late an acknowledgement may be: a host that seldom runs this process takes many at once.
     fn slack(&self) -> Duration {
         SLACK.max(self.pauses[0]).max(self.pauses[1])
     }
 
-    /// The path's own round trip; nothing is known of it at first.
+    /// The path's own round trip; at first nothing is known about it.
     fn least_round(&self) -> Duration {
         self.least[0].min(self.least[1])
     }
@@ -360,7 +360,7 @@ impl Model {
     }
 
     fn fit_window(&mut self) {
-        // A reservation holds beside whoever fills the path's queue, too.
+        // A reservation is kept even beside flows that fill the path's queue.
         let times = if self.reserved.is_some() { 4.0 } else { 2.0 };
         if self.least_round() < Duration::MAX {
             self.window = self
@@ -377,7 +377,7 @@ impl Model {
         self.seen.clear();
     }
 
-    /// Checks, once acknowledgements have been taken in, whether a count is over.
+    /// Checks, after acknowledgements have been taken in, whether a count is over.
     pub(super) fn look(&mut self, now: Instant) {
         let Some(since) = self.since else {
             return self.begin_count(Some(now));
@@ -391,10 +391,10 @@ impl Model {
         if time < lasts {
             return;
         }
-        // Fits: rates of networks.
+        // The number fits: networks have such rates.
         let seen = (self.arrived as f64 / time.as_secs_f64()) as u64;
         let heavy = self.is_heavy();
-        // What arrived in this count was sent a round trip before.
+        // What arrived in this count was sent a round trip earlier.
         let busy = self.busy_since.is_some_and(|at| at + self.rtt <= since);
         let now_heavy = heavy.then_some(now);
         let says_nothing = busy && !heavy && self.was_held_up(time);
@@ -417,9 +417,9 @@ impl Model {
         (self.arrived, self.lost, self.sent, self.was_full) = (0, 0, 0, false);
     }
 
-    /// In a count of this length less was sent than might be, though there was more, the window had room, and
-    /// nothing speaks of a path that is full. So the host was busy with something else. Little arrives of
-    /// that, and a lane that then sent less would find less each time.
+    /// Whether the host was busy with something else: in this count less was sent than was allowed, although
+    /// there was more, the window had room, and nothing suggests that the path is full. Little then arrives,
+    /// and a lane that sent less because of that would find less each time.
     fn was_held_up(&self, time: Duration) -> bool {
         let lossy = self.lost > self.arrived / FULL_LOSS;
         let pace = self.pace().unwrap_or(0);
@@ -427,7 +427,7 @@ impl Model {
         self.phase == Phase::Steady && !self.was_full && !lossy && self.sent < might - might / 8
     }
 
-    /// Start-up ends where its queue runs over.
+    /// Ends the start-up if it overruns the queue.
     fn give_up_early(&mut self) {
         if self.is_heavy() {
             self.confirm();
@@ -442,8 +442,8 @@ impl Model {
         self.best = self.best.max(seen);
         match times + 1 < CONFIRMATIONS {
             true => self.phase = Phase::Confirm(times + 1),
-            // A busy machine looks like a slow path: while more arrives than was looked for, more is looked
-            // for.
+            // A busy machine looks like a slow path: as long as more arrives than was found before, the
+            // search goes on.
             false if self.best > self.rate + self.rate / 32 && self.tries < MAX_TRIES => {
                 self.tries += 1;
                 self.rate = self.best;
@@ -451,7 +451,7 @@ impl Model {
                 self.phase = Phase::Confirm(0);
             }
             false => {
-                // Acknowledgements in bunches count for more than was sent.
+                // Acknowledgements in bunches suggest more than was sent.
                 self.best = self.best.clamp(1, self.rate + self.rate / 8);
                 self.adopt_rate(self.best);
             }
@@ -459,7 +459,7 @@ impl Model {
     }
 
     fn go_on(&mut self, seen: u64, busy: bool, heavy: Option<Instant>, now: Instant) {
-        // What is lost while it looks for more says nothing of the rate.
+        // What is lost while probing for more says nothing about the rate.
         let is_bulk = self.seen.len() >= BULK;
         let looked = is_bulk && self.counts % CYCLE <= 2;
         let before = self.rate;
@@ -470,7 +470,7 @@ impl Model {
         } else if self.reserved.is_some() {
             self.rate = (self.rate + self.rate / 8).min(self.best);
         } else if busy {
-            // Messages go a little faster than remembered: what arrived of that is true.
+            // Messages are sent a little faster than remembered, so if more arrives, that is true.
             self.rate = self.rate.max(seen.min(self.rate + self.rate / HEADROOM));
             self.seen.push_back(seen);
             if self.seen.len() > BULK {
@@ -483,7 +483,7 @@ impl Model {
             }
         } else {
             self.seen.clear();
-            // Back towards the best, as long as neither loss nor a queue speaks against it.
+            // Back towards the best rate, as long as neither loss nor a queue contradicts it.
             let lossy = self
                 .heavy_at
                 .is_some_and(|at| now.saturating_duration_since(at) < FORGIVEN);

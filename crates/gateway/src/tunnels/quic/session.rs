@@ -1,8 +1,8 @@
-//! One connection of QUIC under a lane: the reads and writes of a non-blocking socket, over the only stream
-//! of the connection.
+//! One QUIC connection under a lane: the reads and writes of a non-blocking socket, over the connection's
+//! only stream.
 //!
-//! What is written leaves at once, since the lane waits here until its pace allows more (`model`): what waits
-//! in QUIC could not be overtaken by small frames.
+//! What is written is sent at once, because the lane waits here until its pace allows more (`model`): small
+//! frames could not overtake bytes that wait in QUIC.
 
 use super::model::Model;
 use super::shared::Shared;
@@ -22,24 +22,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Datagrams given to the kernel at once.
+/// Datagrams that are given to the kernel at once.
 const BATCH: usize = 32;
 
-/// Written at once at most, and as a rule at least: the pace is kept in steps of a fifth of a millisecond
-/// where that holds several datagrams.
+/// The most that is written at once and, as a rule, the least: the pace is kept in steps of a fifth of a
+/// millisecond, if that holds several datagrams.
 const STEP: Duration = Duration::from_micros(200);
 const STEP_BYTES: std::ops::RangeInclusive<f64> = 1_400.0..=46_000.0;
 
-/// What a lane that waits may make up for when it wakes late, and what it may send at once after a pause. The
-/// loop sleeps in milliseconds.
+/// For how much lost time a waiting lane may make up when it wakes late, and how much it may send at once
+/// after a pause. The loop sleeps in milliseconds.
 const LATE: Duration = Duration::from_millis(4);
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Acknowledgements wait for others this long (RFC 9000, section 13.2): a start-up of few packets, that
-/// waited longer, would look slow.
+/// Acknowledgements wait for others this long (RFC 9000, section 13.2): if they waited longer, a start-up
+/// with few packets would look slow.
 pub(in crate::tunnels) const ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// Datagrams that the kernel would not take yet.
+/// Datagrams that the kernel has not accepted yet.
 struct Waiting {
     destination: SocketAddr,
     bytes: Vec<u8>,
@@ -55,16 +55,16 @@ pub(crate) struct Session {
     dialled: bool,
     binding: Option<Binding>,
     stream: Option<StreamId>,
-    /// Why it is over.
+    /// Why the connection is over.
     end: Option<String>,
-    /// The endpoint knows that it is.
+    /// Whether the endpoint knows that it is over.
     is_drained: bool,
-    /// Bytes that the pace allows now, as of a time.
+    /// Bytes that the pace allows, and the time to which that refers.
     allowance: f64,
     reckoned: Instant,
-    /// Bytes that the lane waits to be allowed.
+    /// Bytes for which the lane waits to be allowed.
     held_up: Option<f64>,
-    /// Something was written since a pause.
+    /// Whether something was written since the last pause.
     has_said: bool,
     waiting: VecDeque<Waiting>,
     window: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// `binding`: hash of the own certificate where this gateway accepts.
+    /// `binding`: hash of this gateway's certificate, if it accepts the connection.
     pub(in crate::tunnels) fn new(
         wire: Arc<Wire>,
         handle: ConnectionHandle,
@@ -110,7 +110,7 @@ impl Session {
         self.connection.remote_address()
     }
 
-    /// The connection stands and its stream is there.
+    /// Whether the connection is established and its stream exists.
     pub(crate) fn is_open(&self) -> io::Result<bool> {
         match &self.end {
             Some(end) => Err(io::Error::other(end.clone())),
@@ -125,12 +125,12 @@ impl Session {
         shown.map(|shown| *shown).unwrap_or_default()
     }
 
-    /// Known once it is open.
+    /// What identifies the session, known once the connection is open.
     pub(crate) fn binding(&self) -> Option<Binding> {
         self.binding
     }
 
-    /// Acts on what has happened in the connection. Afterwards reads and writes may go on.
+    /// Acts on what has happened in the connection. Afterwards, reads and writes may go on.
     pub(in crate::tunnels) fn attend(&mut self, now: Instant) {
         while let Some(event) = self.connection.poll() {
             match event {
@@ -157,7 +157,7 @@ impl Session {
         }
         let window = self.model.get().window();
         if window != self.window {
-            // What QUIC would only keep may as well stay with the lane.
+            // Bytes that QUIC would only keep may as well stay in the lane.
             self.window = window;
             self.connection.set_send_window(window);
         }
@@ -168,7 +168,7 @@ impl Session {
         self.connection.handle_event(event);
     }
 
-    /// When it is due next.
+    /// When the connection is due next.
     pub(in crate::tunnels) fn deadline(&mut self) -> Option<Instant> {
         let pace = self.held_up.and_then(|bytes| self.allowed_at(bytes));
         [self.connection.poll_timeout(), pace].into_iter().flatten().min()
@@ -181,7 +181,7 @@ impl Session {
         self.attend(now);
     }
 
-    /// The path loses: parity is sent from the beginning.
+    /// The path loses packets: parity is sent from the beginning.
     pub(crate) fn expect_loss(&mut self, now: Instant) {
         lock(&self.path).expect_loss(now);
     }
@@ -259,11 +259,11 @@ impl Session {
         }
     }
 
-    /// The lane was written: `full` when there is more. What was said last is protected at once: nothing may
-    /// follow for long.
+    /// The lane was written: `full` if there is more. What was sent last is protected at once, because
+    /// nothing may follow for a long time.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         self.model.get().on_written(full, now);
-        // Acknowledgements alone are not worth a parity.
+        // Acknowledgements alone do not need parity.
         if full || !std::mem::take(&mut self.has_said) {
             return;
         }
@@ -279,15 +279,15 @@ impl Session {
         }
     }
 
-    /// Parity counts as part of what the path has; what is reserved is for packets of streams, and those sent
-    /// again.
+    /// Parity uses a part of the path's rate; but a reserved rate is only for packets of streams, including
+    /// those sent again.
     fn spend_on_parity(&mut self, bytes: usize) {
         if bytes > 0 && !self.model.get().is_reserved() {
             self.allowance -= bytes as f64;
         }
     }
 
-    /// A step's bytes.
+    /// The bytes of one step.
     fn step(pace: u64) -> f64 {
         let bytes = pace as f64 * STEP.as_secs_f64();
         bytes.clamp(*STEP_BYTES.start(), *STEP_BYTES.end())
@@ -303,7 +303,7 @@ impl Session {
         let time = now.saturating_duration_since(self.reckoned);
         self.allowance = (self.allowance + pace as f64 * time.as_secs_f64()).min(most);
         self.reckoned = now;
-        // A step, or all there is.
+        // A step, or everything that there is.
         let least = Session::step(pace).min(wanted as f64);
         if self.allowance < least {
             0
@@ -370,7 +370,7 @@ impl Session {
 
     fn send_to(&mut self, destination: SocketAddr, bytes: &[u8], segment: Option<usize>) {
         if !self.waiting.is_empty() || self.wire.send(destination, bytes, segment).is_err() {
-            // Bounded: nothing more is made while something waits, but the rest of one batch.
+            // Bounded: nothing more is made while something waits, except the rest of one batch.
             self.waiting.push_back(Waiting {
                 destination,
                 bytes: bytes.to_vec(),
@@ -379,7 +379,7 @@ impl Session {
         }
     }
 
-    /// Sends what the kernel would not take before; true when nothing waits any more.
+    /// Sends what the kernel would not accept before; true if nothing waits any more.
     fn flush(&mut self) -> bool {
         while let Some(next) = self.waiting.front() {
             if self
@@ -394,22 +394,22 @@ impl Session {
         true
     }
 
-    /// The kernel would not take all.
+    /// Whether the kernel did not accept everything.
     pub(in crate::tunnels) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Notes that the far end has proved itself: all that a lane needs may be under way from now on.
+    /// Notes that the far end has proved itself: from now on, everything that a lane needs may be in flight.
     pub(crate) fn widen(&mut self) {
         self.connection
             .set_receive_window(VarInt::from_u32(super::WINDOW));
         self.transmit(Instant::now());
     }
 
-    /// No more will be written.
+    /// Announces that nothing more will be written.
     pub(crate) fn finish(&mut self) {
         if let Some(stream) = self.stream {
-            // One that is finished or stopped already says so.
+            // A stream that is finished or stopped returns an error, which does not matter.
             let _ = self.connection.send_stream(stream).finish();
             self.transmit(Instant::now());
         }
@@ -440,22 +440,22 @@ impl Drop for Session {
         self.connection
             .close(Instant::now(), VarInt::from_u32(0), bytes::Bytes::new());
         self.transmit(Instant::now());
-        // The far side that misses this finds out by its own time limit.
+        // If the far side misses this, its own time limit makes it find out.
         if !self.is_drained {
             self.wire.tell(self.handle, EndpointEvent::drained());
         }
     }
 }
 
-/// What a datagram of QUIC may have at most so that its head and its group's parity fit into a packet of 1500
-/// bytes.
+/// Largest datagram of QUIC that fits into a packet of 1500 bytes together with its header and its group's
+/// parity.
 pub(in crate::tunnels) fn most_mtu(is_ipv4: bool) -> u16 {
     let head = if is_ipv4 { 20 } else { 40 };
-    // Fits: below 1500.
+    // The number fits: it is below 1500.
     1500 - head - 8 - HEAD_BYTES as u16
 }
 
-/// A model for a path of which nothing is known.
+/// A model for an unknown path.
 pub(in crate::tunnels) fn model() -> Shared {
     Shared::new(Model::new())
 }

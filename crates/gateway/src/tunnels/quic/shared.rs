@@ -1,4 +1,4 @@
-//! One model for two: the lane, which asks it, and QUIC, which tells it.
+//! One model with two users: the lane, which asks it, and QUIC, which tells it what happens.
 
 use super::model::{MIN_WINDOW, Model};
 use quinn_proto::RttEstimator;
@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// One model, for the lane that asks it and QUIC that tells it.
+/// One model, for the lane, which asks it, and QUIC, which tells it what happens.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared(Arc<Mutex<Model>>);
 

@@ -1,4 +1,4 @@
-//! The UDP socket that all connections of QUIC share, and what repairs losses on the way to an address.
+//! The UDP socket that all QUIC connections share, and the repair of losses on the path to an address.
 
 use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head};
 use mio::net::UdpSocket;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Parity is sent for this long after the far side has missed something.
 const LOSSY: Duration = Duration::from_secs(60);
 
-/// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
+/// The UDP socket that all connections of a gateway share, and the events that they have for its endpoint.
 pub(crate) struct Wire {
     pub(in crate::tunnels) socket: UdpSocket,
     pub(in crate::tunnels) state: UdpSocketState,
@@ -37,14 +37,14 @@ impl Wire {
             match self.state.try_send((&self.socket).into(), &transmit) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
-                // As good as lost on the way: QUIC sends it again, or gives up by its own rules.
+                // This counts as lost on the way: QUIC sends it again, or gives up by its own rules.
                 _ => return Ok(()),
             }
         }
     }
 
-    /// Sends a datagram that is not QUIC's, as it is. What the kernel does not take is as good as lost on the
-    /// way.
+    /// Sends a datagram that does not belong to QUIC, as it is. If the kernel does not accept it, it counts
+    /// as lost on the way.
     pub(in crate::tunnels) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
         let _ = self.send(destination, datagram, None);
     }
@@ -66,12 +66,12 @@ impl Wire {
     }
 }
 
-/// What repairs losses between this gateway and one address.
+/// The repair of losses between this gateway and one address.
 #[derive(Debug)]
 pub(crate) struct Parity {
     pub(super) encoder: Encoder,
     pub(super) decoder: Decoder,
-    /// Until when parity is sent, and what the far side misses.
+    /// The time until which parity is sent, and what the far side is missing.
     pub(super) until: Option<Instant>,
     pub(super) missed: u8,
 }
@@ -79,7 +79,8 @@ pub(crate) struct Parity {
 impl Parity {
     pub(in crate::tunnels) fn new() -> Parity {
         let mut epoch = [0];
-        // Without randomness: one that a restarted gateway may choose again, which costs it some parity.
+        // Without random numbers, this is an epoch that a restarted gateway may choose again, which costs it
+        // some parity.
         let _ = getrandom::fill(&mut epoch);
         Parity {
             encoder: Encoder::new(epoch[0]),
@@ -89,7 +90,7 @@ impl Parity {
         }
     }
 
-    /// Takes what arrived; the datagram that it repairs goes to `made`.
+    /// Takes what has arrived; a datagram that it repairs is put into `made`.
     pub(in crate::tunnels) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
         if !self.decoder.fits(head) {
             return;
@@ -102,12 +103,13 @@ impl Parity {
         }
     }
 
-    /// The path is known to lose.
+    /// The path is known to lose packets.
     pub(in crate::tunnels) fn expect_loss(&mut self, now: Instant) {
         (self.until, self.missed) = (Some(now + LOSSY), 10);
     }
 
-    /// Datagrams of a group: as few as make it unlikely that two of them are lost, as many as that allows.
+    /// Number of datagrams in a group: small enough that the loss of two of them is unlikely, and otherwise
+    /// as large as possible.
     pub(super) fn group(&self, now: Instant) -> u8 {
         if self.until.is_none_or(|until| now >= until) {
             return 0;
@@ -121,7 +123,7 @@ impl Parity {
     }
 }
 
-/// Shared by all connections with one address.
+/// The state that all connections with one address share.
 pub(crate) type Path = Arc<Mutex<Parity>>;
 
 pub(in crate::tunnels) fn lock(path: &Path) -> MutexGuard<'_, Parity> {

@@ -1,4 +1,4 @@
-//! What all TLS lanes of a gateway share: certificates, and whom they take for whom.
+//! What all TLS lanes of a gateway share: certificates, and rules for recognising others.
 
 use super::{Binding, Buffers, FIRST_INCOMING, PROTOCOL, Session, Tls};
 use causeway_broker::Credentials;
@@ -22,7 +22,7 @@ pub(crate) struct Context {
 
 /// How this gateway dials.
 enum Clients {
-    /// Whoever answers proves the grid's key afterwards.
+    /// Whoever answers proves afterwards that they have the grid's key.
     Anybody(Arc<ClientConfig>),
     /// Members of a grid show their certificates to each other.
     Members(Box<Credentials>, Trust),
@@ -59,14 +59,14 @@ impl Context {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .map_err(io::Error::other)?;
-        // Lanes are few and live long: resumption would save nothing.
+        // Lanes are few and live long, so resumption would save nothing.
         server.send_tls13_tickets = 0;
         server.alpn_protocols = vec![PROTOCOL.to_vec()];
         let mut client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(io::Error::other)?
             .dangerous()
-            // The top of `tls` says what proves who that is.
+            // The module `tls` explains what proves who the other side is.
             .with_custom_certificate_verifier(grid::anybody())
             .with_no_client_auth();
         client.resumption = Resumption::disabled();
@@ -95,13 +95,13 @@ impl Context {
         self.server.clone()
     }
 
-    /// Hash of the own certificate.
+    /// Hash of this gateway's certificate.
     pub(crate) fn own(&self) -> Binding {
         self.own
     }
 
-    /// A session over a connection to the gateway of a site that this gateway dialled, or over one that it
-    /// accepted.
+    /// A session over a connection to the gateway of a site that this gateway dialled, or over a connection
+    /// that it accepted.
     pub(crate) fn session(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Tls> {
         let (session, binding) = if let Some(site) = dialled {
             let name = ServerName::try_from("causeway").map_err(io::Error::other)?;

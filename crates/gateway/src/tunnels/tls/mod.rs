@@ -1,9 +1,9 @@
-//! TLS 1.3 under a lane: the same reads and writes as of a socket, over one.
+//! TLS 1.3 under a lane: it has the reads and writes of a socket, and uses one.
 //!
-//! In a grid with a broker both ends show certificates of the grid's authority. Otherwise every gateway makes
-//! itself one at its start, which proves nothing by itself: who speaks is proved by the grid's key, over both
-//! hellos and the hash of the accepting side's certificate (`handshake`), so that nobody between the two can
-//! have a session with each of them.
+//! In a grid with a broker both ends show certificates of the grid's authority. Otherwise, every gateway
+//! makes a certificate for itself at its start. That proves nothing by itself: the identity is proved by the
+//! grid's key, over both hellos and the hash of the accepting side's certificate (`handshake`), so that
+//! nobody between the two can have a session with each of them.
 
 mod context;
 #[cfg(test)]
@@ -24,42 +24,44 @@ use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What one write encrypts at most: four records, and a few hundred microseconds of a slow core.
+/// The most that one write encrypts: four records, a few hundred microseconds of a slow core.
 const CHUNK: usize = 64 * 1024;
 
-/// Payload of a record (RFC 8446, section 5.1), and what its header, its type and its tag add.
+/// Payload of a record (RFC 8446, section 5.1), and what is added by its header, its type and its tag.
 const RECORD: usize = 16 * 1024;
 const RECORD_OVERHEAD: usize = HEADER + 1 + 16;
 
-/// Bytes kept of the other side's words until they are whole: the longest record. An established lane reads
-/// more at once.
+/// Bytes of the other side's input that are kept until a record is complete: the longest record. An
+/// established lane reads more at once.
 const FIRST_INCOMING: usize = RECORD + 256 + HEADER;
 
-/// What a record that has begun must lack for a wake-up to be spared: more than the next segment brings.
+/// How much of a record must be missing for a wake-up to be worth avoiding: more than the next segment
+/// contains.
 const WORTH_WAITING: usize = 1500;
 
 /// A record's header: its type, its version, and the length of what follows.
 const HEADER: usize = 5;
 
-/// What may be said before the session stands: a hello.
+/// What may be sent before the session is established: a hello.
 const MAX_EARLY: usize = 1024;
 
-/// Told in the handshake, so that another program's TLS is refused by its name (RFC 7301).
+/// Sent in the handshake, so that the TLS of another program is refused by its name (RFC 7301).
 const PROTOCOL: &[u8] = b"causeway/2";
 
 /// Hash of the certificate that the accepting side showed.
 pub(crate) type Binding = [u8; 32];
 
-/// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on return
-/// `WouldBlock`.
+/// One session over one connection. It is like a non-blocking socket: reads and writes that cannot go on
+/// return `WouldBlock`.
 pub(crate) struct Tls {
     pub(crate) socket: TcpStream,
     session: Session,
     binding: Option<Binding>,
     buffers: Buffers,
-    /// The kernel wakes this process once this many bytes are there.
+    /// The kernel wakes this process once this many bytes have arrived.
     low_water: usize,
-    /// A read goes on until the kernel has no more, since the end of what arrives may have been told already.
+    /// Whether a read goes on until the kernel has no more, because the end of what arrives may have been
+    /// reported already.
     reads_on: bool,
 }
 
@@ -74,16 +76,17 @@ struct Buffers {
     incoming: Vec<u8>,
     start: usize,
     filled: usize,
-    /// The last read of the socket brought less than there was room for: the kernel had no more.
+    /// Whether the last read of the socket returned less than there was room for, so that the kernel had no
+    /// more.
     was_short: bool,
-    /// Decrypted, and not yet asked for.
+    /// Bytes that are decrypted, and have not been asked for yet.
     cleartext: VecDeque<u8>,
-    /// Encrypted, from `sent` on not yet written.
+    /// Bytes that are encrypted; from `sent` on, they have not been written yet.
     outgoing: Vec<u8>,
     sent: usize,
-    /// Said before the session stood.
+    /// Bytes sent before the session was established.
     early: Vec<u8>,
-    /// The session stands.
+    /// Whether the session is established.
     open: bool,
     ended: bool,
 }
@@ -103,8 +106,8 @@ impl Tls {
         self.binding
     }
 
-    /// Reads up to `bytes` at once from now on. The socket has just been registered anew, so the kernel will
-    /// tell of whatever is there.
+    /// From now on, reads up to `bytes` at once. The socket has just been registered anew, so the kernel will
+    /// report whatever there is.
     pub(crate) fn widen(&mut self, bytes: usize) {
         self.reads_on = false;
         if bytes > self.buffers.incoming.len() {
@@ -112,18 +115,18 @@ impl Tls {
         }
     }
 
-    /// Encrypted bytes wait for the kernel.
+    /// Whether encrypted bytes wait for the kernel.
     pub(crate) fn has_pending(&self) -> bool {
         self.buffers.sent < self.buffers.outgoing.len()
     }
 
-    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer: nothing decrypted is
+    /// Whether a read of fewer bytes than requested has emptied the kernel's buffer, with nothing decrypted
     /// left either.
     pub(crate) fn short_read_empties(&self) -> bool {
         self.buffers.was_short && self.buffers.cleartext.is_empty()
     }
 
-    /// Notes that the kernel has reported the end of what arrives, and will not do so again.
+    /// Notes that the kernel has reported the end of what arrives, which it does only once.
     pub(crate) fn note_end(&mut self) {
         self.reads_on = true;
     }
@@ -131,7 +134,7 @@ impl Tls {
     pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let held = &mut self.buffers.cleartext;
         if !held.is_empty() {
-            // Whole records may still wait behind it.
+            // Complete records may still follow it.
             self.buffers.was_short = false;
             return held.read(space);
         }
@@ -146,7 +149,7 @@ impl Tls {
             if self.buffers.ended {
                 return Ok(0);
             }
-            // What arrives from now on is reported, and an end that was reported before is still to be read.
+            // What arrives from now on is reported, and an end that was reported before has yet to be read.
             if is_emptied && self.buffers.open && !self.reads_on {
                 self.await_whole_record();
                 return Err(ErrorKind::WouldBlock.into());
@@ -164,8 +167,8 @@ impl Tls {
         }
     }
 
-    /// Lets the kernel wake this process only once a record that has begun is whole: at the rate of a WAN a
-    /// record of 16 kB arrives in several pieces, none of which can be decrypted before the last.
+    /// Makes the kernel wake this process only once a record that has begun is complete: at the rate of a
+    /// WAN, a record of 16 kB arrives in several pieces, none of which can be decrypted before the last.
     fn await_whole_record(&mut self) {
         if !self.short_read_empties() {
             return;
@@ -199,8 +202,8 @@ impl Tls {
         Ok(chunk.len())
     }
 
-    /// Announces that the end that follows is meant, if the kernel takes that at once. A program that is
-    /// killed cannot say so.
+    /// Announces that the end that follows is intended, if the kernel accepts that at once. A program that is
+    /// killed cannot announce it.
     pub(crate) fn say_bye(&mut self) {
         if self.buffers.open && !self.has_pending() {
             let queued = match &mut self.session {
@@ -211,13 +214,13 @@ impl Tls {
         }
     }
 
-    /// Whether the other end has said so.
+    /// Whether the other end has announced its end.
     #[cfg(test)]
     pub(crate) fn has_heard_bye(&self) -> bool {
         self.buffers.ended
     }
 
-    /// Writes what is encrypted; `WouldBlock` when the kernel does not take all.
+    /// Writes what is encrypted; `WouldBlock` if the kernel does not accept everything.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let buffers = &mut self.buffers;
         while buffers.sent < buffers.outgoing.len() {
@@ -253,7 +256,7 @@ impl Tls {
 }
 
 impl Buffers {
-    /// Tells how many bytes a record that has begun still lacks; 0 where its header is not there yet.
+    /// Returns how many bytes a record that has begun still lacks; 0 if its header has not arrived yet.
     fn lacking(&self) -> usize {
         match &self.incoming[self.start..self.filled] {
             [_, _, _, high, low, rest @ ..] => {
@@ -264,7 +267,7 @@ impl Buffers {
         }
     }
 
-    /// Room for what arrives next.
+    /// Space for what arrives next.
     fn free(&mut self) -> io::Result<&mut [u8]> {
         if self.start > 0 {
             self.incoming.copy_within(self.start..self.filled, 0);
@@ -277,7 +280,7 @@ impl Buffers {
     }
 }
 
-/// Both kinds of session.
+/// What both kinds of session can do.
 trait Records {
     type Data;
     fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
@@ -301,7 +304,7 @@ impl Records for UnbufferedServerConnection {
 fn say_bye<C: Records>(session: &mut C, buffers: &mut Buffers) -> io::Result<()> {
     let state = session.process(&mut []).state.map_err(refused)?;
     if let ConnectionState::WriteTraffic(mut traffic) = state {
-        // An alert is 24 bytes in TLS 1.3, with all that surrounds it.
+        // In TLS 1.3, an alert has 24 bytes, including everything around it.
         let mut alert = [0; 64];
         let count = traffic.queue_close_notify(&mut alert).map_err(broken)?;
         buffers.outgoing.extend_from_slice(&alert[..count]);
@@ -310,7 +313,7 @@ fn say_bye<C: Records>(session: &mut C, buffers: &mut Buffers) -> io::Result<()>
 }
 
 /// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; returns the
-/// bytes put into `space`, which only a call without words may have.
+/// number of bytes put into `space`. Only a call without words may have space.
 fn drive<C: Records>(
     session: &mut C,
     buffers: &mut Buffers,
@@ -376,7 +379,7 @@ fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8
     let records = bytes.len() / RECORD + 1;
     outgoing.resize(end + bytes.len() + records * RECORD_OVERHEAD, 0);
     let written = match traffic.encrypt(bytes, &mut outgoing[end..]) {
-        // A new key goes before the bytes every 2^24 records.
+        // Every 2^24 records, a new key is sent before the bytes.
         Err(EncryptError::InsufficientSize(needed)) => {
             outgoing.resize(end + needed.required_size, 0);
             traffic.encrypt(bytes, &mut outgoing[end..])
@@ -387,7 +390,7 @@ fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8
     Ok(())
 }
 
-/// Puts a handshake's end into the words of the certificate check.
+/// Explains the end of a handshake in the words of the certificate check.
 fn refused(error: rustls::Error) -> io::Error {
     match grid::trust_error(&error) {
         Some(reason) => io::Error::new(ErrorKind::PermissionDenied, format!("TLS: {reason}")),

@@ -3,7 +3,7 @@ use rustls::crypto::ring;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
 use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
 
-/// Both ends of a connection, the accepting one with a context of its own.
+/// Both ends of a connection; the accepting one has a context of its own.
 fn pair(dialling: &Context, accepting: &Context) -> (Tls, Tls) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let dialled = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -102,7 +102,7 @@ fn where_a_short_read_has_emptied_the_socket_nothing_is_left_to_be_read() {
             if count > 0 && count < space.len() && far.short_read_empties() {
                 emptied += 1;
                 let more = may_wait(far.read(&mut space));
-                // Nothing is sent meanwhile, so this can only be what the read before has left.
+                // Nothing is sent meanwhile, so this can only be what the last read left over.
                 assert_eq!(more, 0, "after {arrived} of {length}");
             }
         }
@@ -110,7 +110,7 @@ fn where_a_short_read_has_emptied_the_socket_nothing_is_left_to_be_read() {
     assert!(emptied > 30, "{emptied}");
 }
 
-/// Two ends whose lane stands, and what the near one would write for `bytes`.
+/// Two ends whose lane is up, and what the near one would write for `bytes`.
 fn with_encrypted(bytes: &[u8]) -> (Tls, Tls, Vec<u8>) {
     let context = Context::new().unwrap();
     let (mut near, mut far) = pair(&context, &context);

@@ -1,4 +1,4 @@
-//! A gateway of a third site, played by the test: it holds the grid's key, and says and reads what the test
+//! A gateway of a third site, played by the test: it has the grid's key, and sends and reads what the test
 //! wants.
 
 use super::{DEADLINE, Grid, connect_from};
@@ -13,7 +13,7 @@ use std::net::TcpStream;
 
 pub struct Member {
     pub stream: TcpStream,
-    /// Frames of messages said.
+    /// How many frames of messages were sent.
     said: u64,
 }
 
@@ -35,7 +35,7 @@ pub fn shared(token: &Token, one: &str, other: &str) -> Token {
 }
 
 impl Member {
-    /// The first lane of a tunnel between site three and site one, which has a [[peer]] for it.
+    /// The first lane of a tunnel between site three and site one, which has a [[peer]] for site three.
     pub fn join(grid: &Grid) -> Member {
         let mut stream = connect_from(grid.address(0, 30, 0), grid.wan(1));
         let own = Hello {
@@ -62,7 +62,7 @@ impl Member {
         Member { stream, said: 0 }
     }
 
-    /// The same, having said what every gateway says first.
+    /// The same, after sending what every gateway sends first.
     pub fn introduced(grid: &Grid) -> Member {
         let mut member = Member::join(grid);
         member.say(r#"{"accepts":{"jobs":null,"connections":null}}"#);
@@ -75,7 +75,7 @@ impl Member {
         member
     }
 
-    /// Returns site three's announcement: it claims the addresses of this site, and this node.
+    /// Returns site three's announcement, which claims the addresses of that site and this node.
     pub fn site(grid: &Grid, subnet: u8, node: &str) -> String {
         let (net, address) = (grid.address(subnet, 0, 0).ip(), grid.address(3, 1, 0).ip());
         let lan = grid.address(3, 253, 7000);
@@ -85,7 +85,7 @@ impl Member {
         )
     }
 
-    /// Opens a stream under what it and site one would call a job.
+    /// Opens a stream under the name that it and site one have for a job.
     pub fn open(&mut self, id: u32, token: &Token, target: Target) {
         let request = OpenRequest {
             token: shared(token, "site1", "site3"),
@@ -94,7 +94,7 @@ impl Member {
         self.open_as_said(id, &request);
     }
 
-    /// Opens a stream with these very words.
+    /// Opens a stream with exactly this request.
     pub fn open_as_said(&mut self, id: u32, request: &OpenRequest) {
         let mut payload = 0_u64.to_be_bytes().to_vec();
         payload.extend(request.encode());
@@ -102,7 +102,7 @@ impl Member {
             kind: Kind::Open,
             detail: 0,
             length: payload.len() as u16,
-            // Site one sorts first, and its own are odd.
+            // Site one sorts first, so its own numbers are odd.
             stream: id,
             position: 1 << 16,
         };
@@ -111,7 +111,7 @@ impl Member {
             .unwrap();
     }
 
-    /// Says something to the gateway itself.
+    /// Sends a message to the gateway itself.
     pub fn say(&mut self, message: &str) {
         self.try_say(message).unwrap();
     }
@@ -133,7 +133,7 @@ impl Member {
         Ok(())
     }
 
-    /// Reads until this text has come, and returns all that came.
+    /// Reads until this text has arrived, and returns everything that arrived.
     pub fn hear_until(&mut self, text: &str) -> String {
         self.stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let (mut heard, mut space) = (String::new(), [0; 4096]);

@@ -1,5 +1,5 @@
-//! Two gateways joined by a tunnel over loopback, no privilege needed: site one owns 127.x.1.0/24, site two
-//! 127.x.2.0/24, where x is the test's own, so that tests and other programs do not meet.
+//! Two gateways joined by a tunnel over loopback, no privilege needed: site one has 127.x.1.0/24, site two
+//! 127.x.2.0/24, with an x of the test's own, so that tests and other programs do not meet.
 
 pub mod member;
 pub mod proxy;
@@ -35,7 +35,7 @@ pub struct Grid {
     net: u8,
     job: Option<UnixStream>,
     pub token: Token,
-    /// Between the gateways, where the test wants one.
+    /// The proxy between the gateways, if the test wants one.
     pub proxy: Option<Proxy>,
     pub relay: Option<Relay>,
     /// Last byte of the address that site one's gateway dials: the far gateway's own or the proxy's.
@@ -43,14 +43,14 @@ pub struct Grid {
     /// Lines for `[grid]` of both configurations, and of site one's alone.
     extra: String,
     extra_here: String,
-    /// Lines for `[site]` of site two's.
+    /// Lines for `[site]` of site two's configuration.
     extra_site: String,
-    /// The lines of `[accept]` of site two's, and of site one's.
+    /// The lines of `[accept]` of site two's configuration, and of site one's.
     accept: String,
     accept_here: String,
     forgets_peer: bool,
     running: HashMap<u8, JoinHandle<()>>,
-    /// The far gateway as a process of its own, where the test wants to kill it.
+    /// The far gateway as a separate process, if the test wants to kill it.
     far: Option<Child>,
 }
 
@@ -60,13 +60,13 @@ impl Drop for Grid {
     }
 }
 
-/// What sites let each other do where a test says nothing else.
+/// What sites let each other do if a test says nothing else.
 const ACCEPTS_ALL: &str = "jobs = [\"all\"]\nconnect_from = [\"all:1024-65535\"]\nover_clear_text = true";
 
 /// Last byte of the proxy's address.
 const PROXY: u8 = 9;
 
-/// Every site of any test: those that there are take part.
+/// Every site of any test: those that exist take part.
 pub fn everywhere() -> control::Plan {
     control::Plan {
         sites: (1..=9).map(|site| format!("site{site}")).collect(),
@@ -126,7 +126,7 @@ impl Grid {
         self.dialled = PROXY;
     }
 
-    /// The same with the far gateway in a process of its own.
+    /// The same with the far gateway in a separate process.
     pub fn with_far_process() -> Grid {
         Grid::with_far_log(Stdio::inherit())
     }
@@ -139,7 +139,7 @@ impl Grid {
         grid.with_job()
     }
 
-    /// The same with the far gateway's process allowed so many files.
+    /// The same; the far gateway's process may open only this many files.
     pub fn with_far_files(files: u32) -> Grid {
         let mut grid = Grid::plan("");
         let mut limited = Command::new("sh");
@@ -164,7 +164,7 @@ impl Grid {
         grid
     }
 
-    /// Site one alone has `extra` lines in `[grid]`: no tunnel is waited for.
+    /// Only site one has `extra` lines in `[grid]`: no tunnel is waited for.
     pub fn with_settings_here(extra: &str) -> Grid {
         let mut grid = Grid::plan("");
         grid.extra_here = extra.to_owned();
@@ -172,7 +172,7 @@ impl Grid {
         grid
     }
 
-    /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays
+    /// Both gateways, and a job of site two. Site one has a [[peer]] for a third site, which the test plays
     /// (`member`).
     pub fn with_member() -> Grid {
         Grid::with_member_and_accept(ACCEPTS_ALL)
@@ -180,7 +180,7 @@ impl Grid {
 
     /// The same, with these lines in `[accept]` of site one.
     pub fn with_member_and_accept(accept: &str) -> Grid {
-        // The member speaks in clear text. Its lanes are not trained: what trains a lane fills one that
+        // The member speaks in clear text. Its lanes are not trained, because training would fill a lane that
         // nobody reads.
         let mut grid = Grid::plan("insecure = true");
         grid.accept_here = accept.to_owned();
@@ -214,7 +214,7 @@ impl Grid {
         grid
     }
 
-    /// The same, where site two opens one address more to the jobs of others.
+    /// The same, but site two opens one more address to the jobs of others.
     pub fn with_far_accept_of_addresses(host: u8) -> Grid {
         let mut grid = Grid::plan("");
         let address = grid.address(2, host, 0).ip();
@@ -235,8 +235,8 @@ impl Grid {
         stream
     }
 
-    /// Asks a site for a process of its own job on its own node; returns all that came until the stream
-    /// ended.
+    /// Asks a site for a process of its own job on one of its own nodes; returns everything that arrived
+    /// until the stream ended.
     pub fn spawned_at(&self, site: u8, token: &str, node: &str) -> String {
         let mut got = Vec::new();
         let mut stream = self.spawn_and_hold_at(site, token, node);
@@ -245,7 +245,7 @@ impl Grid {
         String::from_utf8_lossy(&got).into_owned()
     }
 
-    /// The same, where the own gateway says why nothing is started.
+    /// The same, but this site's gateway says why nothing is started.
     pub fn spawn_fails(&self, token: &str, node: &str) -> String {
         let request = Request::Spawn {
             token: token.to_owned(),
@@ -255,7 +255,7 @@ impl Grid {
         control::ask(&self.control(1), &request).unwrap_err().to_string()
     }
 
-    /// The same; returns all that came until the stream ended.
+    /// The same; returns everything that arrived until the stream ended.
     pub fn spawned(&self, token: &str, node: &str) -> String {
         self.spawned_at(1, token, node)
     }
@@ -277,7 +277,7 @@ impl Grid {
         entries
     }
 
-    /// Has the audit of a site's gateway on a disk that stands still: whoever opens a file waits.
+    /// Puts the audit of a site's gateway on a disk that hangs: whoever opens a file waits.
     pub fn hang_audit(&self, site: u8) {
         let mode = nix::sys::stat::Mode::from_bits_truncate(0o600);
         for file in [
@@ -288,7 +288,7 @@ impl Grid {
         }
     }
 
-    /// Sees to it that no line can be written any more.
+    /// Makes it impossible to write any more lines.
     pub fn spoil_audit(&self, site: u8) {
         std::fs::create_dir(self.audit_file(site)).unwrap();
     }
@@ -340,7 +340,7 @@ impl Grid {
         let text = self.configuration(site);
         let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
-        // Ends with the test's process, or when it is stopped.
+        // The gateway ends with the test's process, or when it is stopped.
         let running = std::thread::spawn(move || gateway.run().unwrap());
         self.running.insert(site, running);
     }
@@ -467,7 +467,7 @@ impl Grid {
         }
     }
 
-    /// A new job of site one; it ends when the connection is dropped.
+    /// A new job of site one, which ends when the connection is dropped.
     pub fn job(&self, name: &str) -> (JobReply, UnixStream) {
         self.job_at(1, name)
     }
@@ -501,17 +501,17 @@ impl Grid {
         TcpListener::bind(self.address(2, 1, 0)).unwrap()
     }
 
-    /// A connection of a process of site one to its gateway, nothing sent yet.
+    /// A connection of a process of site one to its gateway, on which nothing was sent yet.
     pub fn dial(&self) -> TcpStream {
         self.dial_at(1)
     }
 
-    /// The same of a site.
+    /// The same for this site.
     pub fn dial_at(&self, site: u8) -> TcpStream {
         connect_from(self.address(site, 1, 0), self.address(site, 253, 7000))
     }
 
-    /// A connection to where site two's gateway waits for others, from this address of the WAN.
+    /// A connection from this WAN address to the address at which site two's gateway waits for others.
     pub fn stranger(&self, host: u8) -> TcpStream {
         connect_from(self.address(0, host, 0), self.address(0, 2, 7001))
     }
@@ -536,8 +536,9 @@ impl Grid {
         send_preface(stream, &preface)
     }
 
-    /// A connection across the sites: the connecting end, the accepting end. That one waits for it: a gateway
-    /// that hears nothing from who accepts takes 40 ms until it says that the connection stands.
+    /// A connection across the sites: the connecting end, the accepting end. The accepting side waits for it:
+    /// a gateway that hears nothing from that side takes 40 ms until it reports the connection as
+    /// established.
     pub fn pair(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let accepts = accepts(listener, self.token);
         let near = self.connect(listener.local_addr().unwrap()).unwrap();
@@ -577,8 +578,7 @@ pub fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     stream
 }
 
-/// An address that answers no connection request: its queue of connections is full, and nobody takes any from
-/// it.
+/// An address that answers no connection request: its queue of connections is full, and nobody accepts any.
 pub struct Silence {
     _listener: socket2::Socket,
     _first: TcpStream,
@@ -589,7 +589,7 @@ impl Silence {
         let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         listener.set_reuse_address(true).unwrap();
         listener.bind(&address.into()).unwrap();
-        // Linux takes one more than it is told.
+        // Linux allows one more than it is told.
         listener.listen(0).unwrap();
         let first = TcpStream::connect(address).unwrap();
         Silence {
@@ -606,7 +606,7 @@ pub fn encoded(preface: &Preface) -> Vec<u8> {
     preface.encode(Sender::Process, &nonce).unwrap()
 }
 
-/// Sends a preface, and reads the gateway's proof that it knows the job; returns what comes in its place.
+/// Sends a preface, and reads the gateway's proof that it knows the job; returns what arrives in its place.
 pub fn introduce(mut stream: &TcpStream, preface: &Preface) -> Option<[u8; Verdict::BYTES]> {
     use causeway_wire::preface::{ANSWER_BYTES, Decoded};
     let bytes = encoded(preface);
@@ -627,7 +627,8 @@ pub fn introduce(mut stream: &TcpStream, preface: &Preface) -> Option<[u8; Verdi
     None
 }
 
-/// Sends a preface that asks for a verdict and reads it. A gateway that does not know the job proves nothing.
+/// Sends a preface that asks for a verdict, and reads the verdict. A gateway that does not know the job
+/// proves nothing.
 pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStream, Verdict> {
     let mut verdict = [0; Verdict::BYTES];
     match introduce(&stream, preface) {
@@ -643,20 +644,21 @@ pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStrea
 /// Accepts as a shim of this job does.
 pub fn accept(listener: &TcpListener, token: &Token) -> (TcpStream, Preface) {
     let (mut stream, claim) = accept_silently(listener);
-    // As MPIs do. Without it, what is written next waits until the answer has arrived.
+    // MPIs do this, too. Without it, what is written next waits until the answer is acknowledged.
     stream.set_nodelay(true).unwrap();
     stream.write_all(&claim.answer(Sender::Process, token)).unwrap();
     (stream, claim.proven(Sender::Gateway, token).unwrap())
 }
 
-/// The same in a thread of its own.
+/// The same in a thread.
 fn accepts(listener: &TcpListener, token: Token) -> std::thread::JoinHandle<(TcpStream, Preface)> {
     let listener = listener.try_clone().unwrap();
     std::thread::spawn(move || accept(&listener, &token))
 }
 
-/// The same without an answer: it proves nothing. Connections that end and have said nothing are passed over,
-/// as by a shim: a gateway that cannot tell whether its preface has arrived wakes the listener by one.
+/// The same without an answer: it proves nothing. Connections that end without having sent anything are
+/// ignored, as a shim ignores them: a gateway that cannot tell whether its preface has arrived wakes the
+/// listener with one.
 pub fn accept_silently(listener: &TcpListener) -> (TcpStream, Claim) {
     loop {
         let (stream, peer) = listener.accept().unwrap();
@@ -693,7 +695,7 @@ fn read_claim(mut stream: TcpStream, peer: SocketAddr) -> Option<(TcpStream, Cla
     }
 }
 
-/// This program, `program` if something runs it, as a gateway with this configuration.
+/// This program as a gateway with this configuration, started through `program` if one is given.
 fn serving(mut program: Command, file: &Path) -> Child {
     program
         .args([

@@ -1,4 +1,4 @@
-//! A network that misbehaves on demand, between two gateways: it cuts connections, after so many bytes or at
+//! A network that misbehaves on demand, between two gateways: it cuts connections, after some bytes or at
 //! once, refuses new ones, and stalls.
 
 use std::collections::HashMap;
@@ -21,23 +21,23 @@ struct State {
     /// Bytes after which a connection is cut; 0: never.
     life: AtomicU64,
     cuts: AtomicUsize,
-    /// Those that go on, by their numbers.
+    /// The connections that go on, by their numbers.
     connections: Mutex<HashMap<usize, (TcpStream, TcpStream)>>,
     /// Connections accepted so far, and the number of the one that stalls.
     accepted: AtomicUsize,
     stalled: Mutex<Option<usize>>,
     changed: Condvar,
-    /// What to look for in all that passes, and whether it did.
+    /// What to look for in everything that passes, and whether it was seen.
     words: Mutex<Vec<u8>>,
     heard: AtomicBool,
-    /// What connections began with, as far as that came in one piece.
+    /// What connections began with, if it arrived in one piece.
     beginnings: Mutex<Vec<Vec<u8>>>,
 }
 
 nix::ioctl_read_bad!(unsent_bytes, libc::TIOCOUTQ, libc::c_int);
 
-/// Waits until the receiver's kernel has what was written. The next byte from there resets a connection that
-/// is shut down, and what was still on its way would be lost: of 700 kB some 40 arrived.
+/// Waits until the receiver's kernel has what was written. The next byte from there would reset a connection
+/// that is shut down, and what was still in flight would be lost: of 700 kB some 40 arrived.
 fn wait_until_taken(to: &TcpStream) {
     let end = Instant::now() + TAKEN;
     let mut left = 1;
@@ -111,7 +111,7 @@ impl Proxy {
             );
             let life = self.0.life.load(SeqCst);
             if count == 0 || (life > 0 && carried + count as u64 > life) {
-                // In the middle of a frame, as a network does.
+                // In the middle of a frame, as a network might.
                 let _ = to.write_all(&buffer[..count / 2]);
                 self.0.cuts.fetch_add(1, SeqCst);
                 break;
@@ -127,7 +127,7 @@ impl Proxy {
         self.0.connections.lock().unwrap().remove(&number);
     }
 
-    /// Cuts every connection now, and from now on each after `bytes` in one direction.
+    /// Cuts every connection now, and from now on each one after `bytes` in one direction.
     pub fn cut_after(&self, bytes: u64) {
         self.0.life.store(bytes, SeqCst);
     }
@@ -170,7 +170,7 @@ impl Proxy {
         self.0.refuses.store(false, SeqCst);
     }
 
-    /// The connection accepted as this one (from 0) swallows what it gets, in both directions.
+    /// From now on, the connection with this number (from 0) swallows what it gets, in both directions.
     pub fn stall(&self, number: usize) {
         *self.0.stalled.lock().unwrap() = Some(number);
         self.0.changed.notify_all();

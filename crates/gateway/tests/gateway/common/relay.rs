@@ -1,5 +1,5 @@
-//! A network for UDP that misbehaves on demand, between two gateways: it loses, doubles and delays datagrams,
-//! stops, and forgets who it carried for.
+//! A UDP network that misbehaves on demand, between two gateways: it loses, doubles and delays datagrams,
+//! stops, and forgets for whom it carried them.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -11,10 +11,10 @@ pub struct Relay(Arc<State>);
 struct State {
     near: UdpSocket,
     target: SocketAddr,
-    /// Towards the target; another one where a NAT has forgotten.
+    /// The socket towards the target; a new one after the NAT has forgotten its mapping.
     far: Mutex<Arc<UdpSocket>>,
     client: Mutex<Option<SocketAddr>>,
-    /// One of so many is lost, comes twice, is held back behind the next; 0: none.
+    /// One datagram in this many is lost, arrives twice, or is held back behind the next; 0: none.
     loses: AtomicU64,
     doubles: AtomicU64,
     delays: AtomicU64,
@@ -71,20 +71,20 @@ impl Relay {
         });
     }
 
-    /// From now on one of `loses` datagrams in each direction is lost, one of `doubles` comes twice, one of
-    /// `delays` comes after the next.
+    /// From now on, in each direction, one datagram in `loses` is lost, one in `doubles` arrives twice, and
+    /// one in `delays` arrives after the next.
     pub fn misbehave(&self, loses: u64, doubles: u64, delays: u64) {
         self.0.loses.store(loses, SeqCst);
         self.0.doubles.store(doubles, SeqCst);
         self.0.delays.store(delays, SeqCst);
     }
 
-    /// Lets nothing pass any more, or all.
+    /// Lets nothing pass any more, or everything again.
     pub fn stop(&self, stopped: bool) {
         self.0.stopped.store(stopped, SeqCst);
     }
 
-    /// From now on the target sees another address.
+    /// From now on, the target sees another address.
     pub fn forget(&self) {
         let far = Arc::new(unbound());
         *self.0.far.lock().unwrap() = far.clone();
@@ -105,7 +105,7 @@ impl Fate {
             return;
         }
         self.seen += 1;
-        // Not in step with each other, nor with groups of parity.
+        // The two are not in step with each other, nor with groups of parity.
         let strikes = |every: u64| every > 0 && (self.seen * 7919 % 104_729).is_multiple_of(every);
         if strikes(state.loses.load(SeqCst)) {
             return;

@@ -1,6 +1,6 @@
-//! Sites one and two, neither of which can dial the other, and gateways of further sites, from three on, that
-//! both can dial: site n owns 127.x.n.0/24. Those from three on are processes of their own, which tests kill.
-//! Where a test wants more sites that cannot be dialled, it says so.
+//! Sites one and two, which cannot dial each other, and gateways of further sites, from three on, that both
+//! can dial: site n has 127.x.n.0/24. Those from three on are separate processes, which tests kill. A test
+//! that wants more sites that cannot be dialled says so.
 
 use super::proxy::Proxy;
 use super::{accept, connect_from, send_preface, wait_for, write_key};
@@ -16,14 +16,15 @@ use std::process::{Child, Command};
 pub struct Sites {
     dir: tempfile::TempDir,
     net: u8,
-    /// Lines for `[grid]` of all, and of those in the middle.
+    /// Lines for `[grid]` of all sites, and of those in the middle.
     pub extra: String,
     pub middle: String,
-    /// Site two has no [[peer]] for site one.
+    /// Whether site two has no [[peer]] for site one.
     pub forgets: bool,
-    /// Where a site (first) dials another (second), if not where that listens.
+    /// The address at which one site (first) dials another (second), if not the one at which that site
+    /// listens.
     detours: HashMap<(u8, u8), SocketAddr>,
-    /// Those that cannot be dialled: one, two, and more.
+    /// The sites that cannot be dialled: one, two, and more.
     pub ends: Vec<u8>,
     relays: Vec<u8>,
     children: HashMap<u8, Child>,
@@ -120,14 +121,14 @@ impl Sites {
         child.wait().unwrap();
     }
 
-    /// `site` dials `other` at a proxy, which runs where `proxy` says and leads to `other`.
+    /// Makes `site` dial `other` at a proxy, which will run at `proxy` and lead to `other`.
     pub fn detour(&mut self, site: u8, other: u8, host: u8) -> SocketAddr {
         let address = SocketAddr::from(([127, self.net, 0, host], 7001));
         self.detours.insert((site, other), address);
         address
     }
 
-    /// `other` has no address for `site`, which dials it.
+    /// Gives `other` no address for `site`, which dials it.
     pub fn dials(&mut self, site: u8, other: u8) {
         self.detours.insert((site, other), self.wan(other));
     }
@@ -138,7 +139,7 @@ impl Sites {
         Proxy::start(address, self.wan(other))
     }
 
-    /// Returns the address at which a gateway listens for others, if it does.
+    /// Returns the address at which a gateway listens for others, if it listens.
     pub fn wan(&self, site: u8) -> SocketAddr {
         SocketAddr::from(([127, self.net, 0, site], 7001))
     }
@@ -220,7 +221,7 @@ impl Sites {
         lanes.map(|lane| lane.technique).collect()
     }
 
-    /// Returns how all lanes between sites that cannot be dialled came about, as the gateways see it that
+    /// Returns how all lanes came about between sites that cannot be dialled, as seen by the gateways that
     /// asked for them.
     pub fn all_techniques(&self) -> Vec<String> {
         let asked = |asks: u8| {
@@ -241,13 +242,13 @@ impl Sites {
         far.unreachable.unwrap_or_default()
     }
 
-    /// Connections refused by a gateway under this name.
+    /// Number of connections that a gateway has refused under this kind.
     pub fn refused(&self, site: u8, kind: &str) -> u64 {
         let status = self.try_status(site);
         status.map_or(0, |status| status.refused.get(kind).copied().unwrap_or(0))
     }
 
-    /// Connects a stranger to where a gateway waits for others.
+    /// Connects a stranger to the address at which a gateway waits for others.
     pub fn stranger(&self, host: u8, site: u8) -> TcpStream {
         let own = SocketAddr::from(([127, self.net, 0, host], 0));
         connect_from(own, self.wan(site))

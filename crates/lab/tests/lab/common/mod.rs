@@ -1,5 +1,5 @@
-//! What the lab's own tests share: starting a lab in a directory of its own, or saying why this machine
-//! forbids it, and running a command in a node with a deadline.
+//! What the lab's own tests share: starting a lab in a new directory, or saying why this machine forbids it,
+//! and running a command in a node with a deadline.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,8 +15,8 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// A scenario of two sites, one compute node each; `extra` goes into the head of the file, `first` into the
-/// first site.
+/// A scenario of two sites with one compute node each; `extra` is put into the head of the file, `first` into
+/// the first site.
 pub fn two_sites(extra: &str, first: &str) -> Scenario {
     let text = format!(
         r#"name = "test"
@@ -58,7 +58,7 @@ fn skip<T>(error: &LabError) -> Option<T> {
     None
 }
 
-/// A directory for the state of the labs of one test; empty ones are all that stays, under the target
+/// A directory for the state of the labs of one test; only empty directories are left, under the target
 /// directory.
 pub fn own_directory() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -124,5 +124,5 @@ fn look_around(lab: &Lab, node: &str) -> String {
 }
 
 const ROUTER_STATE: &str = "ip -s link; nft list ruleset; cat /proc/net/stat/nf_conntrack";
-/// Far above what any of these commands takes on a busy machine.
+/// Much longer than any of these commands takes on a busy machine.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(40);

@@ -36,7 +36,7 @@ impl Scene {
         self.orders()
     }
 
-    /// Lets the time pass until something is due.
+    /// Lets time pass until something is due.
     fn later(&mut self) -> Vec<Order> {
         self.now = self.supervisor.deadline().unwrap();
         self.supervisor.on_time(self.now);

@@ -1,8 +1,8 @@
-//! A node of site rennes in a namespace of its own, a gateway under the test's control, and Python programs
-//! that run with the real library preloaded.
+//! A node of site rennes in a separate namespace, a gateway that the test controls, and Python programs that
+//! run with the real library preloaded.
 //!
-//! Each test runs itself again inside `unshare`, so it needs no privilege and leaves nothing behind; where
-//! user namespaces are not allowed it says that it was skipped.
+//! Each test runs itself again inside `unshare`, so it needs no privilege and leaves nothing behind; if user
+//! namespaces are not allowed, it says that it was skipped.
 
 use causeway_wire::preface::Decoded;
 use causeway_wire::question::Question;
@@ -18,21 +18,22 @@ use std::time::{Duration, Instant};
 pub const TOKEN: Token = Token(*b"0123456789abcdef");
 pub const GATEWAY: &str = "10.1.0.253:7000";
 pub const GATEWAY_V6: &str = "[fd00:1::fd]:7000";
-/// Both address families at both sites.
+/// Sites that both have both address families.
 pub const GRID: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000,[fd00:1::fd]:7000;20000-32767\
                         |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000,[fd00:2::fd]:7000;20000-32767";
-/// IPv6 nodes, but gateways with IPv4 addresses only.
+/// Sites with IPv6 nodes, but whose gateways have only IPv4 addresses.
 pub const GRID_V4_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000;20000-32767\
                         |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000;20000-32767";
 /// Two sites with the same addresses.
 pub const GRID_OVERLAP: &str = "2|nancy;100.64.2.0/24=10.1.0.0/24,fdca:2::/64=fd00:1::/64;10.1.0.252:7000;20000-32767\
                         |rennes;100.64.1.0/24=10.1.0.0/24,fdca:1::/64=fd00:1::/64;10.1.0.253:7000;20000-32767";
 const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
-/// The longest starts twenty interpreters, each of which takes a second where the processor is emulated.
+/// How long a program may run: the longest one starts twenty interpreters, each of which takes a second on an
+/// emulated processor.
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(50);
 const TEST_DEADLINE: Duration = Duration::from_secs(60);
 
-/// What every program starts with.
+/// The beginning of every program.
 const PRELUDE: &str = r#"
 import array, ctypes, errno, fcntl, itertools, os, select, signal, socket, struct, subprocess, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -120,14 +121,14 @@ def address_of(name):
     return socket.inet_ntoa(fcntl.ioctl(udp, 0x8915, struct.pack("40s", name))[20:24])
 "#;
 
-/// A node of site rennes: 10.1.0.1 and fd00:1::1 on `site0`, 192.168.7.1 on `other0` in no site. The head
-/// node's addresses, 10.1.0.253 and fd00:1::fd, are on it too.
+/// A node of site rennes: it has 10.1.0.1 and fd00:1::1 on `site0`, and 192.168.7.1, which is in no site, on
+/// `other0`. It also has the head node's addresses, 10.1.0.253 and fd00:1::fd.
 pub struct Node {
     library: PathBuf,
 }
 
-/// Runs the calling test's body on a node. Call it once, with a closure, directly in the test function: the
-/// test's name is taken from the closure's.
+/// Runs the body of the calling test on a node. It must be called once, with a closure, directly in the test
+/// function: the test's name is derived from the closure's.
 pub fn on_a_node<F: FnOnce(&Node)>(body: F) {
     if std::env::var_os(INSIDE).is_some() {
         return body(&Node::set_up());
@@ -208,7 +209,7 @@ impl Node {
         command
     }
 
-    /// The same without a job's environment.
+    /// The same, without a job's environment.
     pub fn python_outside(&self, program: &str) -> Command {
         let mut command = Command::new("python3");
         command
@@ -218,7 +219,7 @@ impl Node {
         command
     }
 
-    /// Runs a program that asserts by itself; returns what it wrote to stderr.
+    /// Runs a program that contains its own assertions; returns what it wrote to standard error.
     pub fn passes(&self, program: &str) -> String {
         passes(&mut self.python(program))
     }
@@ -228,7 +229,7 @@ impl Node {
         self.compile(&format!("shim-test-{name}"), &[], source)
     }
 
-    /// A C library, likewise.
+    /// A C library, compiled in the same way.
     pub fn shared_library(&self, name: &str, source: &str) -> PathBuf {
         self.compile(name, &["-shared", "-fPIC"], source)
     }
@@ -262,14 +263,14 @@ impl Node {
     }
 }
 
-/// Runs a command that must succeed; returns its stderr.
+/// Runs a command that must succeed; returns its standard error.
 pub fn passes(command: &mut Command) -> String {
     let output = finished(command, PROGRAM_DEADLINE);
     assert!(output.status.success(), "{}", shown(command, &output));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Counts the shim's lines in a stderr.
+/// Counts the shim's lines in a text from standard error.
 pub fn lines_of_the_shim(stderr: &str) -> usize {
     stderr.lines().filter(|line| line.starts_with("causeway")).count()
 }
@@ -327,19 +328,19 @@ fn shown(command: &Command, output: &Output) -> String {
     )
 }
 
-/// A connection a shim has made to the test's gateway.
+/// A connection that a shim has made to the test's gateway.
 pub struct Intake {
     pub stream: TcpStream,
     pub preface: Preface,
-    /// The preface as it came.
+    /// The bytes of the preface, as they came.
     pub raw: Vec<u8>,
 }
 
-/// Prefaces that a gateway of a test has read, and as they came.
+/// Prefaces that a test's gateway has read, each with its bytes.
 pub type Prefaces = Receiver<(Preface, Vec<u8>)>;
 
-/// Listens like a gateway and hands every connection whose preface has arrived to `on_intake`, each in its
-/// own thread; also tells it to the receiver.
+/// Listens like a gateway, and passes every connection whose preface has arrived to `on_intake`, each in a
+/// separate thread; the preface is also sent to the receiver that is returned.
 pub fn gateway(address: &str, on_intake: impl Fn(Intake) + Clone + Send + 'static) -> Prefaces {
     asked_gateway(address, answer_as_rennes, on_intake)
 }
@@ -351,7 +352,7 @@ pub fn answer_as_rennes(stream: &mut TcpStream, question: &Question) {
     }
 }
 
-/// The same with what it does about questions.
+/// The same with a function that handles questions.
 pub fn asked_gateway(
     address: &str,
     on_question: impl Fn(&mut TcpStream, &Question) + Clone + Send + 'static,
@@ -375,7 +376,7 @@ pub fn asked_gateway(
     receiver
 }
 
-/// A gateway that answers every preface that asks with these bytes, then echoes.
+/// A gateway that sends these bytes to everyone whose preface asks for an answer, and then echoes.
 pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Prefaces {
     gateway(address, answering(answer))
 }
@@ -400,7 +401,7 @@ pub fn echo(mut stream: TcpStream) {
     }
 }
 
-/// Sends a verdict's code beside the stream.
+/// Sends a verdict's code outside the stream.
 pub fn urgent(stream: &TcpStream, code: u8) {
     // SAFETY: one live byte.
     let sent = unsafe { libc::send(stream.as_raw_fd(), (&raw const code).cast(), 1, libc::MSG_OOB) };

@@ -1,6 +1,6 @@
-//! Plays any bytes as what a hostile far gateway sends on the lanes of one end, between what this end's
-//! driver does. The far gateway may make its own streams useless; it may neither make this end panic nor make
-//! it keep more than `Settings` and `Limits` say. The seeded test (programs.rs) and the fuzz target
+//! Plays any bytes as if a hostile far gateway had sent them on the lanes of one end, between the actions of
+//! this end's driver. The far gateway may make its own streams useless; it may neither make this end panic
+//! nor make it keep more than `Settings` and `Limits` say. The seeded test (programs.rs) and the fuzz target
 //! `tunnel_input` (fuzz/) both call [`play`].
 
 use crate::program::{self, Bytes};
@@ -14,8 +14,9 @@ const MAX_STEPS: usize = 2000;
 const LANES: usize = 2;
 const BATCH: u64 = 128 * 1024;
 
-/// Turns of loops for each header's length of bytes that arrived, and for each time that this end looks: a
-/// frame is read, handed on, kept and taken up again once each. What grows with how much is kept breaks this.
+/// Most turns of loops for each header's length of bytes that has arrived, and for each look of this end: a
+/// frame is read, reported, kept and used again once each. Work that grows with the amount of kept data
+/// exceeds this.
 const STEPS_FOR_A_HEADER: u64 = 8;
 
 pub fn play(bytes: &[u8]) {
@@ -35,27 +36,28 @@ struct Target {
     settings: Settings,
     now: Instant,
     input: [Vec<u8>; LANES],
-    /// Bytes this end has sent on each lane: an acknowledgement of them is the likeliest to mean something.
+    /// How many bytes this end has sent on each lane: an acknowledgement of these is the most likely to be
+    /// meaningful.
     sent: [u64; LANES],
     streams: BTreeMap<StreamId, Stream>,
-    /// Bytes of all control frames this end can have made.
+    /// How many bytes all control frames that this end may have made have.
     control_bytes: u64,
-    /// Bytes that arrived, and how often this end looked at them.
+    /// How many bytes have arrived, and how often this end has looked at them.
     arrived: u64,
     looks: u64,
-    /// Steps that this thread had taken before.
+    /// How many steps this thread had taken before.
     began: u64,
 }
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// This end opened it.
+    /// Whether this end has opened it.
     own: bool,
     answered: bool,
     held: usize,
     received: u64,
     finished: bool,
-    /// Reset by either end.
+    /// Whether either end has reset it.
     gone: bool,
 }
 
@@ -126,7 +128,7 @@ impl Target {
         }
     }
 
-    /// A frame of any kind, with numbers that often mean something.
+    /// A frame of any kind, with numbers that are often meaningful.
     fn frame(&self, lane: usize, program: &mut Bytes<'_>) -> Vec<u8> {
         use Kind::*;
         let kinds = [
@@ -167,7 +169,8 @@ impl Target {
         bytes
     }
 
-    /// The same frame many times, each a step further: what one frame costs is not to grow with their number.
+    /// Plays the same frame many times, each time a step further: the work for one frame must not grow with
+    /// their number.
     fn take_in_many(&mut self, lane: usize, mut frame: Vec<u8>, program: &mut Bytes<'_>) {
         let (stream_step, step) = (program.next() as u32 % 3, program.next() as u64 % 5);
         let Ok(mut header) = Header::decode(frame.first_chunk().expect("frames have headers")) else {
@@ -298,7 +301,7 @@ impl Target {
         }
     }
 
-    /// Replaces a lane, as a driver does when the lane broke the protocol or is dialled again.
+    /// Replaces a lane, as a driver does if the lane has broken the protocol or is dialled again.
     fn replace(&mut self, lane: usize) {
         self.tunnel.lane_up(lane, self.now);
         self.input[lane].clear();
@@ -311,7 +314,7 @@ impl Target {
         let kept = self.tunnel.kept_bytes();
         assert!(kept <= bound, "keeps {kept} bytes, not {bound} at most");
         let limits = &self.settings.limits;
-        // What is held of streams that are over is the driver's to drop.
+        // What is kept of streams that have ended is for the driver to drop.
         let live: Vec<&Stream> = self
             .streams
             .values()

@@ -1,5 +1,5 @@
 //! An end of a tunnel whose process can be killed between any two of its actions, and the sockets of its
-//! streams, which outlive it.
+//! streams, which outlive the process.
 
 use crate::Random;
 use causeway_memory::{Arena, Found, Journal};
@@ -11,30 +11,30 @@ pub const OWNER: u64 = 7;
 pub const BATCH: u64 = 64 * 1024;
 pub const LANES: usize = 2;
 
-/// The process was killed.
+/// The error if the process was killed.
 pub struct Killed;
 
 pub type Alive = Result<(), Killed>;
 
-/// A connection with a process of a site: what the kernel knows of it.
+/// A connection to a process of a site, as the kernel knows it.
 #[derive(Clone)]
 pub struct Socket {
-    /// Bytes that the process has sent, and how many of them were read.
+    /// How many bytes the process has sent, and how many of them were read.
     pub source: u64,
     pub read: u64,
-    /// Whether the process at its other end was reached, or was told of the answer.
+    /// Whether the process at the other end was reached, or was told about the answer.
     pub answered: bool,
-    /// Bytes that were written, all of them right, and whether the end was told.
+    /// How many bytes were written, all of them correct, and whether the end was passed on.
     pub written: u64,
     pub ended: bool,
 }
 
-/// What a gateway keeps of a stream's connection; its socket is the kernel's.
+/// What a gateway keeps about a stream's connection; the socket belongs to the kernel.
 #[derive(Clone, Default)]
 pub struct Leg {
-    /// This side has opened the stream.
+    /// Whether this side has opened the stream.
     pub own: bool,
-    /// Its open is still to be answered: nothing is written to its process.
+    /// Whether the stream's open is not answered yet, so that nothing is written to its process.
     pub waits: bool,
     pub read: u64,
     pub written: u64,
@@ -44,7 +44,7 @@ pub struct Leg {
     pub queue: Vec<u8>,
 }
 
-/// What a gateway writes down beside the tunnel.
+/// What a gateway writes to the journal besides the tunnel.
 #[derive(Clone, Default)]
 pub struct Known {
     pub legs: BTreeMap<StreamId, Leg>,
@@ -59,15 +59,16 @@ pub struct End {
     pub tunnel: Tunnel,
     pub known: Known,
     pub committed: Known,
-    /// What the process before has left, until this one has written down for the first time.
+    /// What the previous process has left, until this one has committed its journal for the first time.
     pub old: Vec<Found>,
-    /// Outlive the process.
+    /// The sockets, which outlive the process.
     pub sockets: HashMap<StreamId, Socket>,
     pub input: [Vec<u8>; LANES],
     pub up: [bool; LANES],
-    /// Processes take what arrives at once.
+    /// Whether processes read at once what arrives.
     pub keeps_up: bool,
-    /// Actions until it is killed, and actions that a process of a site sees.
+    /// How many more actions there are until the process is killed; also counted only by the actions that a
+    /// process of a site sees.
     pub life: Option<usize>,
     pub seen_life: Option<usize>,
     pub kills: usize,
@@ -87,7 +88,7 @@ pub fn settings() -> Settings {
     }
 }
 
-/// A byte of a half: `from` says whose.
+/// A byte of one half of a stream; `from` says which half.
 pub fn byte(id: StreamId, from: Side, position: u64) -> u8 {
     let half = if from == Side::Odd { 17 } else { 91 };
     (position.wrapping_mul(31) ^ (position >> 8) ^ u64::from(id.0) ^ half) as u8
@@ -136,12 +137,13 @@ impl End {
         }
     }
 
-    /// Lives on to the next action, or not.
+    /// Lives on to the next action, or is killed.
     pub fn act(&mut self) -> Alive {
         count_down(&mut self.life)
     }
 
-    /// The same after what a process sees: what is not written down then is known by its socket alone.
+    /// The same after something that a process sees: if it has not been written to the journal by then, only
+    /// the socket knows it.
     pub fn act_in_sight(&mut self) -> Alive {
         count_down(&mut self.seen_life)?;
         self.act()
@@ -189,7 +191,7 @@ impl End {
                 self.tunnel.consumed(id, taken);
             }
             Event::Finished(id) => {
-                // It may have gone: its socket says so before the far side says it again.
+                // The stream may have ended already: its socket shows this before the far side says it again.
                 if let Some(leg) = self.known.legs.get_mut(&id) {
                     leg.peer_finished = true;
                     self.flush(id, usize::MAX)?;
@@ -224,10 +226,10 @@ impl End {
         );
     }
 
-    /// Reaches the process that a stream is for, and tells the far side; or is told of that, and tells the
-    /// process.
+    /// Reaches the process for which a stream is meant, and tells the far side; or, if the far side has done
+    /// so, tells the process.
     pub fn answer(&mut self, id: StreamId) -> Alive {
-        // It may have gone: its socket says so before the far side says it again.
+        // The stream may have ended already: its socket shows this before the far side says it again.
         let Some(own) = self.known.legs.get(&id).map(|leg| leg.own) else {
             return Ok(());
         };
@@ -276,7 +278,7 @@ impl End {
         Ok(())
     }
 
-    /// Reads processes into a lane.
+    /// Reads what processes have sent into a lane.
     pub fn fill(&mut self, lane: usize, now: Instant, random: &mut Random) -> Alive {
         self.act()?;
         if !self.tunnel.prepare(lane, BATCH, now) {
@@ -328,7 +330,7 @@ impl End {
         Ok(())
     }
 
-    /// Another process goes on.
+    /// Lets another process continue.
     pub fn go_on(&mut self, now: Instant) {
         self.arena.abandon();
         let (mut journal, records) = Journal::open(self.journal.duplicate().unwrap()).unwrap();
@@ -348,7 +350,7 @@ impl End {
             leg.queue.drain(..from_queue);
         }
         if records.is_empty() {
-            // Killed before its first commit.
+            // The process was killed before its first commit.
             assert!(known.legs.is_empty() && known.said == 0);
             (self.arena, self.journal) = (arena, journal);
             self.tunnel = Tunnel::kept(self.side, settings(), now, &self.arena, OWNER);
@@ -368,8 +370,8 @@ impl End {
 }
 
 impl Socket {
-    /// Whether its process sends by now. Some of those that have made a connection wait for the answer; those
-    /// that a connection was made to wait for what the others say first.
+    /// Whether the socket's process sends by now. Some of the processes that have made a connection wait for
+    /// the answer; those to which a connection was made wait for what the others say first.
     pub fn speaks(&self, id: StreamId, leg: &Leg) -> bool {
         match leg.own {
             true => !leg.waits || id.0.is_multiple_of(3),

@@ -1,6 +1,6 @@
-//! Ends of a tunnel that are killed between any two of their actions, and go on from what they had written
-//! down and from what the sockets of their streams say. Seeded; a failure prints the seed. KILLED_CASES sets
-//! how many seeds there are, KILLED_FIRST the first.
+//! Ends of a tunnel that are killed between any two of their actions, and continue from their journals and
+//! from what the sockets of their streams show. The tests are seeded; a failure prints the seed. KILLED_CASES
+//! sets how many seeds there are, and KILLED_FIRST the first one.
 
 use crate::killable::{Alive, End, Killed, LANES, length};
 use crate::{Random, request};
@@ -8,7 +8,7 @@ use causeway_tunnel::{Side, StreamId};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// A process is killed at most so often, so that what is left can end.
+/// How often a process is killed at most, so that the rest can finish.
 const KILLS: usize = 6;
 
 struct World {
@@ -16,9 +16,9 @@ struct World {
     random: Random,
     ends: Vec<End>,
     flying: [[Vec<u8>; LANES]; 2],
-    /// Streams that an end has had written down.
+    /// Streams that an end has written to its journal.
     opened: BTreeSet<(usize, StreamId)>,
-    /// Lengths of the halves of streams.
+    /// The longest half of a stream.
     longest: usize,
 }
 
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// A turn of an end's loop.
+    /// Runs one turn of an end's loop.
     fn turn(&mut self, end: usize, is_last: bool) {
         let before: Vec<StreamId> = self.ends[end].committed.legs.keys().copied().collect();
         if self.try_turn(end, is_last).is_err() {
@@ -53,7 +53,7 @@ impl World {
             state.kills += 1;
             (state.life, state.seen_life) = (None, None);
             for lane in 0..LANES {
-                // What was under way may arrive, or not.
+                // What was in flight may or may not arrive.
                 if self.random.below(2) == 0 {
                     self.flying[1 - end][lane].clear();
                 }
@@ -93,7 +93,7 @@ impl World {
                 _ => state.seen_life = Some(random.below(15)),
             }
         }
-        // All that may arrive does, and the processes take it.
+        // If there is time, everything arrives that may arrive, and the processes read it.
         let has_time = is_last || random.below(2) == 0;
         state.keeps_up = has_time;
         if state.tunnel.deadline().is_some_and(|at| at <= now) {
@@ -228,7 +228,7 @@ impl World {
     }
 }
 
-/// One history; how often an end was killed.
+/// Plays one history; returns how often an end was killed.
 pub fn play(random: Random) -> usize {
     let mut world = World::new(random);
     world.play(120);

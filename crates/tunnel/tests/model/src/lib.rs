@@ -1,7 +1,7 @@
-//! Models of a tunnel in virtual time, for its tests and for fuzz targets: seeded chance and payloads, two
-//! ends that any bytes drive (`program`), one beside a hostile far end (`hostile`), ends that are killed
-//! (`killed`, `killable`), and two ends with links between them (`sim`). A model panics where a promise is
-//! broken.
+//! Models of a tunnel in virtual time, for its tests and for fuzz targets: seeded random numbers and
+//! payloads, two ends that any bytes drive (`program`), one beside a hostile far end (`hostile`), ends that
+//! are killed (`killed`, `killable`), and two ends with links between them (`sim`). A model panics if the
+//! tunnel breaks a promise.
 #![allow(
     missing_docs,
     clippy::panic,
@@ -19,8 +19,8 @@ pub mod sim;
 use causeway_tunnel::{Limits, OpenRequest, Settings, Target};
 use causeway_wire::Token;
 
-/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al.,
-/// SplitMix64). What a fuzzer has chosen comes first.
+/// A random generator. A small one is enough here, and its sequence never changes with a dependency (Steele
+/// et al., SplitMix64). Numbers that a fuzzer has chosen come first.
 pub struct Random {
     state: u64,
     chosen: std::vec::IntoIter<u8>,
@@ -50,7 +50,7 @@ impl Random {
     }
 
     pub fn below(&mut self, bound: usize) -> usize {
-        // As many bytes as the bound has.
+        // It uses as many bytes as the bound needs.
         let bytes = 1 + (bound.max(2) - 1).ilog2() as usize / 8;
         if self.chosen.len() >= bytes {
             let chosen =
@@ -61,7 +61,7 @@ impl Random {
     }
 }
 
-/// Windows and lanes small enough to fill.
+/// Settings with windows and lanes that are small enough to be filled.
 pub fn settings() -> Settings {
     Settings {
         limits: Limits {

@@ -1,4 +1,5 @@
-//! The next process of an end of a tunnel: it goes on from what the one before had written down.
+//! The next process of an end of a tunnel: it continues from what the previous one has written to its
+//! journal.
 
 use causeway_memory::{Arena, Journal};
 use causeway_tunnel::{Settings, Side, Tunnel, recover};
@@ -13,7 +14,8 @@ pub fn tunnel(side: Side, settings: Settings, now: Instant) -> Tunnel {
     Tunnel::kept(side, settings, now, &arena, OWNER)
 }
 
-/// Ends the process at the end of a turn of its loop; the tunnel of the next. Nothing has moved since then.
+/// Ends the process at the end of a turn of its loop, and returns the tunnel of the next one. Nothing has
+/// moved since then.
 pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunnel {
     let mut journal = Journal::shared().unwrap();
     tunnel.write_down(&mut journal, now);
@@ -31,7 +33,7 @@ pub fn process_of(tunnel: &mut Tunnel, settings: Settings, now: Instant) -> Tunn
         .expect("a tunnel's own state is sound")
 }
 
-/// A turn has ended: memory is used again.
+/// Ends a turn: memory may be used again.
 pub fn end_turn(tunnel: &mut Tunnel) {
     tunnel.written_down();
     tunnel.arena().reclaim();

@@ -1,6 +1,7 @@
 //! Plays any bytes as a program on two ends of a tunnel: streams, lanes that are cut, replaced or not read,
-//! ends that go on in another process, time. After every step and after all lanes have healed it checks what
-//! a tunnel promises. The seeded test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
+//! ends that continue in another process, and time. After every step, and after all lanes have healed, it
+//! checks what a tunnel promises. The seeded test (programs.rs) and the fuzz target `tunnel` (fuzz/) both
+//! call [`play`].
 
 use crate::next;
 use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
@@ -11,21 +12,22 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// What a sender of messages keeps to; see [`Tunnel::message`].
+/// The limit that a sender of messages observes; see [`Tunnel::message`].
 const MAX_UNDER_WAY: usize = 2 * MAX_MESSAGE;
 
-/// A program that reaches a state with more steps or streams reaches it with fewer.
+/// Most steps and streams: a program that reaches a state with more of them reaches it with fewer, too.
 const MAX_STEPS: usize = 2000;
 const MAX_STREAMS: usize = 24;
 
-/// What a driver puts into a lane before it writes.
+/// How many bytes a driver puts onto a lane before it writes.
 const BATCH: u64 = 128 * 1024;
 
-/// Rounds in which two ends whose lanes all work have told each other everything; each is 50 ms long.
+/// How many rounds, each 50 ms long, two ends whose lanes all work need at most to tell each other
+/// everything.
 const HEALING_ROUNDS: u64 = 400;
 
-/// What more each round brings over at least of what waits: of lanes that have room for 1000 bytes half a
-/// frame.
+/// How many of the waiting bytes each further round transfers at least: half a frame, on lanes that have room
+/// for 1000 bytes.
 const HEALED_BYTES: u64 = 20_000;
 
 /// The rest of a program.
@@ -41,7 +43,7 @@ impl Bytes<'_> {
         usize::from(*first)
     }
 
-    /// Small numbers as often as large ones: 0 to 65025.
+    /// A number from 0 to 65025: the square of a byte, so that small ones are frequent.
     pub fn size(&mut self) -> usize {
         self.next().pow(2)
     }
@@ -51,7 +53,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Settings small enough for a program to reach their bounds.
+/// Settings that are small enough for a program to reach their limits.
 pub fn settings(program: &mut Bytes<'_>) -> Settings {
     Settings {
         limits: Limits {
@@ -61,7 +63,7 @@ pub fn settings(program: &mut Bytes<'_>) -> Settings {
             ..Limits::default()
         },
         lane_bytes: program.pick(&[1000, 70_000, 200_000]),
-        // Longer than any program lasts: `lanes.rs` tests the end of it.
+        // This is longer than any program lasts: `lanes.rs` tests how it ends.
         resume: Duration::from_secs(7 * 86_400),
         duplicate_small: program.next() % 2 == 1,
         ..Settings::default()
@@ -96,31 +98,31 @@ struct World {
 
 struct End {
     tunnel: Tunnel,
-    /// Lengths of the messages sent, and how many of the far end's have come.
+    /// The lengths of the messages that were sent, and how many of the far end's have come.
     messages: Vec<usize>,
     heard: usize,
-    /// Bytes of all control frames this end can have made.
+    /// How many bytes all control frames that this end may have made have.
     control_bytes: u64,
 }
 
-/// A lane, both ways.
+/// A lane, in both directions.
 #[derive(Default)]
 struct Wire {
     up: [bool; 2],
     alive: bool,
-    /// Bytes on their way to each end, and bytes there that are no whole frame yet.
+    /// Bytes in flight to each end, and bytes there that are not a whole frame yet.
     flying: [Vec<u8>; 2],
     input: [Vec<u8>; 2],
 }
 
 struct Stream {
     opener: usize,
-    /// Messages the opener had sent before.
+    /// How many messages the opener had sent before.
     messages_before: usize,
     halves: [Half; 2],
 }
 
-/// What one end has done with a stream and seen of it.
+/// What one end has done with a stream, and what it has seen of it.
 #[derive(Debug, Default)]
 struct Half {
     known: bool,
@@ -136,7 +138,7 @@ struct Half {
 }
 
 impl Half {
-    /// Reset here or by the far end: what else comes of it means nothing.
+    /// Whether the stream was reset here or by the far end: whatever else it brings then means nothing.
     fn is_gone(&self) -> bool {
         self.reset.is_some() || self.saw_reset
     }
@@ -205,7 +207,7 @@ impl World {
             return;
         }
         let state = &mut self.ends[end];
-        // The number is known only afterwards; the request names the count instead.
+        // The number is known only later; the request contains the count instead.
         let request = request(self.streams.len());
         let id = state.tunnel.open(&request);
         state.control_bytes += 2 * HEADER_BYTES as u64 + 64;
@@ -226,7 +228,7 @@ impl World {
         &mut stream.halves[end]
     }
 
-    /// Sends on a lane, or on the one the tunnel chooses.
+    /// Sends on this lane, or on the one that the tunnel chooses.
     fn send(&mut self, end: usize, id: Option<StreamId>, most: usize, lane: Option<usize>) {
         let Some(id) = id.filter(|id| self.half(end, *id).known) else {
             return;
@@ -300,7 +302,7 @@ impl World {
     }
 
     fn message(&mut self, end: usize, length: usize) {
-        // An empty message is no frame.
+        // An empty message has no frame.
         let length = length.max(1);
         let heard = self.ends[1 - end].heard;
         let state = &mut self.ends[end];
@@ -346,7 +348,8 @@ impl World {
         loop {
             let tunnel = &mut self.ends[end].tunnel;
             let event = tunnel.on_input(lane, &mut rest, self.now);
-            // Too much ahead of a lane that stands still: this one ends, and what it brought is sent again.
+            // Too much has come ahead of a lane that stands still: this lane ends, and what it brought is
+            // sent again.
             if event == Err(ProtocolError::Early) {
                 return self.lane_down(end, lane);
             }
@@ -368,7 +371,7 @@ impl World {
         }
     }
 
-    /// The end goes on in another process, without its lanes.
+    /// Continues the end in another process, without its lanes.
     fn hand_over(&mut self, end: usize) {
         (0..self.wires.len()).for_each(|lane| self.lane_down(end, lane));
         let tunnel = &mut self.ends[end].tunnel;
@@ -378,7 +381,7 @@ impl World {
         }
     }
 
-    /// A new connection, whether or not the ends have noticed that the old one is gone.
+    /// Makes a new connection, whether or not the ends have noticed that the old one is gone.
     fn lane_up(&mut self, lane: usize) {
         self.wires[lane] = Wire {
             up: [true; 2],
@@ -467,7 +470,7 @@ impl World {
                 self.ends[end].heard += 1;
             }
             Event::LaneDead(lane) => self.lane_down(end, lane),
-            // A rival would be another lane, which the program brings up or not.
+            // A rival would be another lane, which the program may or may not bring up.
             Event::LaneSilent(_) => {}
             Event::Expired => panic!("expired though the program is shorter than that"),
         }
@@ -478,7 +481,7 @@ impl World {
         let lanes = self.wires.len() as u64;
         let frame = (HEADER_BYTES + MAX_PAYLOAD) as u64;
         for (end, state) in self.ends.iter().enumerate() {
-            // On its way, and once more while it waits for another lane (settings.rs).
+            // This is in flight, and counts again while it waits for another lane (settings.rs).
             let bound = 2 * (lanes * (self.settings.lane_bytes + frame) + state.control_bytes);
             let kept = state.tunnel.kept_bytes();
             assert!(kept <= bound, "end {end} keeps {kept} bytes, not {bound} at most");
@@ -499,13 +502,13 @@ impl World {
         }
     }
 
-    /// Lets every lane work from now on, every reader read and every stream end.
+    /// Makes every lane work from now on, every reader read and every stream end.
     fn heal(&mut self) {
         let mut quiet = 0;
         let waiting: u64 = self.ends.iter().map(|end| end.tunnel.kept_bytes()).sum();
         let rounds = HEALING_ROUNDS + waiting / HEALED_BYTES;
         for _ in 0..rounds {
-            // One that was silent for too long may be given up even now.
+            // A lane that was silent for too long may be given up even now.
             for lane in 0..self.wires.len() {
                 if self.wires[lane].up != [true; 2] || !self.wires[lane].alive {
                     self.lane_up(lane);
@@ -552,7 +555,7 @@ impl World {
         for (end, state) in self.ends.iter().enumerate() {
             assert_eq!(state.tunnel.streams(), 0, "end {end}");
             assert_eq!(state.heard, self.ends[1 - end].messages.len(), "end {end}");
-            // The last acknowledgements are acknowledged by the next question whether a lane lives.
+            // The last acknowledgements are acknowledged only by the next ping.
             let kept = state.tunnel.kept_bytes();
             assert!(kept <= 10_000, "end {end} still keeps {kept} bytes");
         }
@@ -560,7 +563,7 @@ impl World {
 }
 
 /// Returns the bytes that `end` sends on a stream from position `at` on. They are slices of a table, because
-/// a fuzzer counts every comparison of a loop.
+/// a fuzzer counts every comparison in a loop.
 fn pattern(id: StreamId, end: usize, at: u64, length: usize) -> Vec<u8> {
     const PERIOD: usize = 65_521;
     static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {

@@ -1,5 +1,5 @@
 //! Two ends of a tunnel over lanes that delay, stall, die in the middle of a frame and come back, in virtual
-//! time: a millisecond per step.
+//! time: a step is a millisecond.
 
 use crate::{Random, next, request};
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
@@ -7,10 +7,10 @@ use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// What a lane takes before it says that it is full.
+/// How many bytes a lane accepts before it reports that it is full.
 const IN_FLIGHT: usize = 300_000;
 
-/// What a driver puts into a lane before it writes.
+/// How many bytes a driver puts onto a lane before it writes.
 const BATCH: u64 = 64 * 1024;
 
 /// One end, with what its applications do and see.
@@ -28,9 +28,9 @@ pub struct End {
     pub silent: Vec<usize>,
     pub dead: Vec<usize>,
     pub expired: usize,
-    /// Readers of these streams take nothing.
+    /// Streams whose readers read nothing.
     pub stuck: HashSet<StreamId>,
-    /// What this end sends on streams the far one opens.
+    /// What this end sends on streams that the far end opens.
     pub answer: fn(u32) -> Vec<u8>,
 }
 
@@ -39,14 +39,14 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// A lane, both ways.
+/// A lane, in both directions.
 pub struct Wire {
     pub delay: Duration,
     pub stalled_until: Instant,
-    /// Each end's knowledge: it may still send into a lane that is dead.
+    /// Whether each end believes that the lane is up: it may still send on a dead lane.
     known_up: [bool; 2],
     alive: bool,
-    /// When each end learns of its death, and when it is back.
+    /// When each end learns that the lane is dead, and when the lane comes back.
     deaf_at: [Instant; 2],
     back_at: Option<Instant>,
     flying: [VecDeque<Flight>; 2],
@@ -81,7 +81,7 @@ impl End {
         }
     }
 
-    /// Opens a stream that sends `payload` and ends.
+    /// Opens a stream that sends `payload` and then ends.
     pub fn open(&mut self, payload: Vec<u8>) -> StreamId {
         let id = self.tunnel.open(&request());
         self.unsent.insert(id, payload.into());
@@ -128,7 +128,7 @@ impl End {
         }
     }
 
-    /// Fills a lane that takes bytes, as a driver does.
+    /// Fills a lane that accepts bytes, as a driver does.
     fn fill(&mut self, lane: usize, now: Instant, random: &mut Random) {
         if !self.tunnel.prepare(lane, BATCH, now) {
             return;
@@ -159,7 +159,7 @@ impl End {
 }
 
 impl Sim {
-    /// Makes one lane for each delay in milliseconds, all up.
+    /// Makes one lane for each delay in milliseconds; all are up.
     pub fn new(seed: u64, settings: Settings, delays: &[u64]) -> Sim {
         println!("seed {seed}");
         let now = Instant::now();
@@ -186,8 +186,8 @@ impl Sim {
         }
     }
 
-    /// Cuts a lane: what is under way is lost, each end learns of it within 30 ms, and it is back after
-    /// `pause`.
+    /// Cuts a lane: what is in flight is lost, each end learns of the cut within 30 ms, and the lane is back
+    /// after `pause`.
     pub fn cut(&mut self, lane: usize, pause: Duration) {
         let wire = &mut self.wires[lane];
         if !std::mem::replace(&mut wire.alive, false) {
@@ -200,8 +200,8 @@ impl Sim {
         wire.back_at = Some(self.now + Duration::from_millis(30) + pause);
     }
 
-    /// One end goes on in another process: its lanes close, and its state travels as bytes. The lanes are
-    /// back after `pause`.
+    /// Continues one end in another process: its lanes close, and its state is passed on as bytes. The lanes
+    /// are back after `pause`.
     pub fn hand_over(&mut self, end: usize, pause: Duration) {
         for lane in 0..self.wires.len() {
             self.cut(lane, pause);
@@ -241,7 +241,7 @@ impl Sim {
         }
     }
 
-    /// Steps until both ends have sent all, every lane is quiet, and nothing has happened for a while.
+    /// Steps until both ends have sent everything, every lane is quiet, and nothing has happened for a while.
     pub fn run_until_quiet(&mut self, most: Duration) {
         let end = self.now + most;
         let mut quiet = 0;
@@ -311,7 +311,7 @@ impl Sim {
         }
     }
 
-    /// Lets what `from` sent on a lane reach the other end.
+    /// Lets what `from` has sent on a lane reach the other end.
     fn deliver(&mut self, lane: usize, from: usize) {
         let (wire, to) = (&mut self.wires[lane], 1 - from);
         let stalled = wire.stalled_until > self.now;

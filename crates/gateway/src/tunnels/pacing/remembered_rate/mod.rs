@@ -1,19 +1,21 @@
 //! Keeps a lane's congestion control from forgetting its path between messages.
 //!
-//! BBR takes the most it has seen delivered in ten round trips for the path's rate, and leaves out what the
-//! application did not fill. A segment sent again is never left out: after one loss in a flight of 64 kB the
-//! flight itself, divided by a round trip, becomes the rate. On an emulated 1 Gbit/s, 11.6 ms, 0.1 % loss it
-//! fell to 35 Mbit/s after two losses and grew by a quarter in eight round trips; 64 kB then took 2.8 times
-//! the limit at the median (1.05 without loss). And after every tenth of a second BBR paces at three quarters
-//! for a round trip, which costs a message of 1 MB 3 ms.
+//! BBR takes the highest rate that it has seen delivered in ten round trips for the path's rate, and ignores
+//! samples in which the application did not send enough. But a sample with a segment that was sent again is
+//! never ignored: after one loss in a flight of 64 kB, the flight itself, divided by a round trip, becomes
+//! the rate. On an emulated 1 Gbit/s, 11.6 ms, 0.1 % loss, the rate fell to 35 Mbit/s after two losses and
+//! grew by a quarter in eight round trips; 64 kB then took 2.8 times the limit at the median (1.05 without
+//! loss). And after every tenth of a second, BBR paces at three quarters of the rate for a round trip, which
+//! costs a message of 1 MB 3 ms.
 //!
 //! So a lane remembers the rate that its training found, and its congestion control begins anew once per
 //! round trip while it carries messages: in its start-up BBR takes back neither pace nor window, and its pace
-//! is bounded by what the lane remembers. A transfer of many round trips is BBR's own business again, with no
-//! bound, and what it finds then is remembered.
+//! is bounded by what the lane remembers. A transfer of many round trips is left to BBR, without a bound, and
+//! what BBR then finds is remembered.
 //!
-//! Round trips are those of the empty path: one that counts the queue grows with it, and a pace a little too
-//! high then never ends (64 MB ran 2 MB of queue over, which looked like a path that loses by chance).
+//! Round trips are those of the empty path: a round trip that includes the queue grows with the queue, and
+//! then a pace that is a little too high never ends (64 MB overran the queue by 2 MB, which looked like a
+//! path that loses by chance).
 
 use crate::sys::socket::{self, Bbr, PathInfo};
 use crate::tunnels::capacity;
@@ -23,90 +25,93 @@ use mio::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// A lane that has sent all but one part in this many of what its rate allows is filled.
+/// A lane counts as filled if it has sent what its rate allows, except at most one part in this many.
 pub(in crate::tunnels) const FILLED: u128 = 8;
 
 /// A transfer that has filled the lane for this many round trips is left to BBR.
 pub(in crate::tunnels) const BULK_ROUNDS: u32 = 8;
 
-/// After this many, BBR has left its start-up, and its ten round trips hold nothing but this transfer.
+/// After this many, BBR has left its start-up, and its ten round trips contain only this transfer.
 pub(in crate::tunnels) const TRUSTED_ROUNDS: u32 = 16;
 
-/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little
-/// faster. There is none while a queue stands.
+/// The pace above the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a
+/// little faster. There is none while there is a queue.
 pub(in crate::tunnels) const HEADROOM: u64 = 16;
 
-/// A lane that was filled for this many round trips has a round trip that tells of its queue: one more than
-/// half as long again as the least. Acknowledgements that a busy machine sends late make it a quarter longer.
+/// The round trip of a lane that was filled for this many round trips shows its queue, if it is more than
+/// half as long again as the shortest. Acknowledgements that a busy machine sends late make it a quarter
+/// longer.
 pub(in crate::tunnels) const QUEUE_ROUNDS: u32 = 2;
 
-/// One in this many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than
+/// If one in this many of [`LOSS_SEGMENTS`] is lost, that is more than chance: the path is slower than
 /// remembered.
 pub(in crate::tunnels) const HEAVY_LOSS: u32 = 8;
 pub(in crate::tunnels) const LOSS_SEGMENTS: u32 = 256;
 
-/// A path is lossy when messages lost something at this many checks, `CHANCE_APART` from each other.
+/// A path counts as lossy if messages lost something at this many checks, `CHANCE_APART` from each other.
 pub(in crate::tunnels) const CHANCE_LOOKS: u32 = 3;
 pub(in crate::tunnels) const CHANCE_APART: RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(20);
 
-/// Segments that are lost this soon after a transfer that fills the path were lost by it.
+/// Segments that are lost this soon after a transfer that fills the path were lost because of it.
 pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
-/// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two
-/// gateways.
+/// Acknowledgements are never later than this, whatever the path: they wait for others, and for the turns of
+/// two gateways.
 pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
-/// A lane that came up under streams, over a way of which nothing was known, is trained after this long: if
-/// their bytes were many, they have trained it, and if they were not, padding holds up few.
+/// A lane that came up under streams, over an unknown path, is trained after this long: if their bytes were
+/// many, they have trained it, and if they were not, padding delays few of them.
 pub(in crate::tunnels) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 
-/// A doubtful rate is found out by training, after this long at first, then half as often each time: it takes
-/// 30 to 65 MB on 1 Gbit/s at 11.6 ms.
+/// A doubtful rate is measured by training, after this long at first, then half as often each time: training
+/// takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
 /// A window that no longer holds what the path does, as after a cut, is filled no more often than this.
 pub(in crate::tunnels) const FILL_PAUSE: Duration = Duration::from_secs(5);
 
-/// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to
-/// BBR.
+/// If losses go on below this fraction of the rate that was found, they are not caused by the pace: the lane
+/// is left to BBR.
 pub(in crate::tunnels) const MIN_OF_FOUND: u64 = 4;
 
-/// What a lane knows of its path.
+/// What a lane knows about its path.
 #[derive(Debug)]
 pub(crate) struct RememberedRate {
     /// Bytes per second; 0 while unknown.
     pub(in crate::tunnels) rate: u64,
-    /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than
+    /// The highest rate since training: a transfer on a busy machine, or beside another one, finds less than
     /// the path has.
     pub(in crate::tunnels) best: u64,
-    /// What training or a transfer found last.
+    /// What training or a transfer has last found.
     pub(in crate::tunnels) found: u64,
-    /// The rate is a guess, or the window does not hold what the path does.
+    /// Whether the rate is a guess, or the window does not hold what the path does.
     pub(in crate::tunnels) doubtful: bool,
-    /// Since when the kernel has had more to send than it takes.
+    /// Since when the lane has had more to send than the kernel accepts.
     pub(in crate::tunnels) busy_since: Option<Instant>,
-    /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one
-    /// found.
+    /// Since when each check has found nearly as much sent as the lane's rate allows, and the values at the
+    /// last check.
     pub(in crate::tunnels) filled_since: Option<Instant>,
     pub(in crate::tunnels) sent_bytes: u64,
     pub(in crate::tunnels) sent_at: Instant,
-    /// When a transfer was last left to BBR, or had made a queue.
+    /// When a transfer was last left to BBR, or was last seen to cause a queue.
     pub(in crate::tunnels) pressed_at: Option<Instant>,
     pub(in crate::tunnels) look_at: Instant,
     pub(in crate::tunnels) trained_at: Instant,
     pub(in crate::tunnels) pause: Duration,
     /// When the window was last filled.
     pub(in crate::tunnels) filled_at: Option<Instant>,
-    /// The kernel's counts at the last judgement of loss, and at the last look.
+    /// The kernel's counts when loss was last judged, and at the last check.
     pub(in crate::tunnels) segments: u32,
     pub(in crate::tunnels) retransmits: u32,
     pub(in crate::tunnels) retransmits_seen: u32,
-    /// The kernel's count of timeouts at the last judgement, and whether one excused what was lost then.
+    /// The kernel's count of timeouts when loss was last judged, and whether a timeout excused what was lost
+    /// then.
     pub(in crate::tunnels) timeouts: u16,
     pub(in crate::tunnels) was_away: bool,
-    /// Looks in a row at which messages had lost something, and the kernel's counts at the last one.
+    /// Number of successive checks at which messages had lost something, and the kernel's counts at the last
+    /// one.
     pub(in crate::tunnels) chances: u32,
     pub(in crate::tunnels) chance_at: Instant,
     pub(in crate::tunnels) chance_retransmits: u32,
@@ -117,14 +122,14 @@ pub(crate) struct RememberedRate {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::tunnels) enum Step {
     Nothing,
-    /// Bound its pace, in bytes per second, and let its congestion control begin anew.
+    /// Limit its pace, in bytes per second, and let its congestion control begin anew.
     Begin(u64),
-    /// Bound its pace, and no more.
+    /// Only limit its pace.
     Bound(u64),
     /// Leave it to its congestion control.
     Release,
     Train,
-    /// Fill its window, which does not hold what the path is known to.
+    /// Fill its window, which does not hold as much as the path is known to hold.
     Fill,
 }
 
@@ -161,13 +166,13 @@ impl RememberedRate {
         self.rate
     }
 
-    /// Begins with what is known of the way, which the lane's window does not hold yet.
+    /// Begins with what is known about the path, which the lane's window does not hold yet.
     pub(crate) fn recall(&mut self, known: &KnownPath) {
         (self.rate, self.best, self.found) = (known.rate, known.best, known.found);
         self.doubtful = known.doubtful;
     }
 
-    /// Tells the next lane what is known of this one's way, if anything is.
+    /// Returns what the next lane should know about this one's path, if anything is known.
     pub(in crate::tunnels) fn known(&self, way: KnownWay, loses: bool) -> Option<KnownPath> {
         (self.rate > 0).then_some(KnownPath {
             way,
@@ -191,12 +196,12 @@ impl RememberedRate {
         self.filled(socket, sent_bytes, now);
     }
 
-    /// Whether a rate is known, and not in doubt.
+    /// Whether the rate is known, and not in doubt.
     pub(in crate::tunnels) fn is_sure(&self) -> bool {
         self.rate > 0 && !self.doubtful
     }
 
-    /// The lane's window holds what the path does, as far as this is known.
+    /// Whether the lane's window holds what the path does, as far as this is known.
     pub(crate) fn filled(&mut self, socket: &TcpStream, sent_bytes: u64, now: Instant) {
         let path = socket::path_info(socket).unwrap_or_default();
         (self.trained_at, self.look_at, self.filled_at) = (now, now, Some(now));
@@ -205,13 +210,13 @@ impl RememberedRate {
         self.count_loss(&path);
     }
 
-    /// The lane was written: `full` when the kernel would not take all.
+    /// The lane was written: `full` if the kernel would not accept everything.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    /// Counts what was sent in all. A stream of messages fills a lane though the kernel now and then takes
-    /// all that there is.
+    /// Notes the total that was sent. This is needed because a stream of messages can fill a lane although
+    /// the kernel sometimes accepts everything at once.
     pub(in crate::tunnels) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
         let since = now.saturating_duration_since(self.sent_at).as_micros();
         let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
@@ -227,7 +232,7 @@ impl RememberedRate {
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`:
+    /// What to do with the lane. `reserved` is a pace that was promised, whatever the path does; `trains`:
     /// whether it may be trained at all.
     pub(in crate::tunnels) fn look(
         &mut self,
@@ -267,8 +272,8 @@ impl RememberedRate {
                 return Step::Begin(self.rate);
             }
             if !lost && !has_queue(path) {
-                // Not beyond the best: a rate that grew while transfers filled the lane ended in losses (16
-                // MB took 1.23 times the limit instead of 1.09).
+                // Not beyond the best rate: one that grew further while transfers filled the lane ended in
+                // losses (16 MB took 1.23 times the limit instead of 1.09).
                 self.rate = (self.rate + self.rate / 8).min(self.best);
             }
             return Step::Begin(self.rate + self.rate / HEADROOM);
@@ -278,7 +283,7 @@ impl RememberedRate {
             return Step::Train;
         }
         match self.doubtful {
-            // A bound that nobody looks after any more would stay for ever.
+            // Otherwise a bound that nobody looks after any more would stay for ever.
             true if trains && begins => Step::Begin(self.rate),
             false if trains && self.may_fill(now) => Step::Fill,
             _ => Step::Release,
@@ -291,7 +296,7 @@ impl RememberedRate {
         is_due && self.busy_for(now).is_zero()
     }
 
-    /// Whether a lane whose rate is in doubt is to be trained now; asked once for each training.
+    /// Whether a lane whose rate is in doubt must be trained now; asked once for each training.
     pub(in crate::tunnels) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now - self.trained_at >= self.pause && self.busy_for(now).is_zero();
         if is_due {
@@ -300,9 +305,10 @@ impl RememberedRate {
         is_due
     }
 
-    /// How a lane goes on that carries as much as it can; `is_trusted`: what BBR sees is what the path has.
+    /// What to do with a lane that carries as much as it can; `is_trusted`: what BBR sees is what the path
+    /// has.
     fn examine_bulk(&mut self, path: &PathInfo, bbr: &Bbr, is_trusted: bool) -> Step {
-        // What BBR loses while it looks for more says nothing of the remembered pace.
+        // What BBR loses while it probes for more says nothing about the remembered pace.
         self.count_loss(path);
         if !is_trusted {
             return match self.rate {
@@ -321,9 +327,9 @@ impl RememberedRate {
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
         }
-        // A path that was away loses everything, a long transfer what its own probing for more runs over,
-        // which is seen some round trips later, and whoever shares the path with a flow that fills its queue
-        // loses some of what that one runs over.
+        // A path that was away loses everything. A long transfer loses what its own probing for more
+        // overruns, which is seen some round trips later. And whoever shares the path with a flow that fills
+        // its queue loses some of what that flow overruns.
         let fills = self.busy_since.is_some() || self.pressed_at.is_some_and(|at| now <= at + PRESSED_PAST);
         let by_chance = path.timeouts == self.chance_timeouts && !fills && !has_long_queue(path);
         if by_chance {
@@ -346,8 +352,8 @@ impl RememberedRate {
         if sent < LOSS_SEGMENTS {
             return;
         }
-        // A path that was away loses all that was under way, and is as fast as before. One that loses that
-        // much again is not.
+        // A path that was away loses everything that was in flight, and is then as fast as before. One that
+        // loses that much again is not.
         let was_away = path.timeouts != self.timeouts && !self.was_away;
         self.was_away = was_away;
         self.count_loss(path);
@@ -362,7 +368,7 @@ impl RememberedRate {
     }
 }
 
-/// One that no late acknowledgements make up, on short paths either.
+/// Whether there is a queue that late acknowledgements alone cannot explain, even on a short path.
 fn has_long_queue(path: &PathInfo) -> bool {
     has_queue(path) && path.rtt_microseconds - path.least_rtt_microseconds > LATE_MICROSECONDS
 }

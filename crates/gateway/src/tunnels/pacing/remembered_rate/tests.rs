@@ -81,7 +81,7 @@ fn a_queue_that_a_transfer_has_made_does_not_grow_and_does_not_make_its_round_tr
         ..path()
     };
     let mut at = |rounds: u32| course.look(&queued, &FORGETFUL, (None, true), now + ROUND * rounds);
-    // What the round trip says at first is of the transfer before.
+    // At first, the round trip is that of the previous transfer.
     assert_eq!(at(1), Step::Begin(RATE + RATE / 16));
     assert_eq!(at(2), Step::Begin(RATE));
     assert_eq!(at(8), Step::Bound(RATE));

@@ -4,18 +4,18 @@ use super::*;
 
 const PACKET: u64 = 1400;
 
-/// A path in virtual time: a bottleneck with a queue, packets that are lost by chance.
+/// A path in virtual time: a bottleneck with a queue, on which packets are lost by chance.
 struct Network {
     rate: f64,
     rtt: Duration,
     queue_bytes: f64,
-    /// Bytes a second that the host can send.
+    /// Bytes per second that the host can send.
     host: f64,
-    /// One in this many is lost.
+    /// One packet in this many is lost.
     loses: Option<u64>,
     now: Instant,
     free_at: Instant,
-    /// When something arrives, when it was sent, and whether it was lost.
+    /// For each packet, when it arrives, when it was sent, and whether it was lost.
     under_way: VecDeque<(Instant, Instant, bool)>,
     sent: u64,
     lost: u64,
@@ -88,7 +88,7 @@ impl Network {
         model.look(self.now);
     }
 
-    /// Nothing is sent.
+    /// Sends nothing for this long.
     fn rest(&mut self, model: &mut Model, time: Duration) {
         while !self.under_way.is_empty() {
             self.hear(model);
@@ -109,7 +109,7 @@ fn a_start_up_finds_the_rate_of_any_path_whatever_chance_loses() {
                 let mut network = Network::new(megabits, milliseconds, loses);
                 let mut model = Model::new();
                 network.fill(&mut model, SECOND * 5);
-                // More than may be under way is out of reach.
+                // More than may be in flight cannot be reached.
                 let most = MAX_WINDOW as f64 / network.rtt.as_secs_f64();
                 let share = model.rate() as f64 / network.rate.min(most);
                 let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {share:.3}");
@@ -160,7 +160,7 @@ fn a_path_that_has_become_five_times_as_fast_is_filled_within_thirty_counts() {
         network.fill(&mut model, count * 30);
         let share = model.rate() as f64 / network.rate;
         assert!((0.9..1.2).contains(&share), "{milliseconds} ms: {share:.3}");
-        // And what it finds it does not exceed for long.
+        // And the sender does not exceed for long what it finds.
         let (sent, lost) = (network.sent, network.lost);
         network.fill(&mut model, count * 100);
         let (sent, lost) = (network.sent - sent, network.lost - lost);
