@@ -41,7 +41,7 @@ struct Resource {
     cluster: Option<String>,
 }
 
-/// Later than any time, as OAR has it for a node that sleeps because nobody needs it.
+/// A time later than any other, as OAR has it for a node that sleeps because nobody needs it.
 const ASLEEP: u64 = 2_147_483_646;
 
 impl Resource {

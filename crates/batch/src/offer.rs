@@ -69,7 +69,7 @@ impl Offer {
     }
 }
 
-/// Nodes in a piece.
+/// How many nodes are in a piece.
 const PIECE: usize = 1000;
 
 /// Longest name, and longest list of features, that another site may send.

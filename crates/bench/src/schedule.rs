@@ -10,7 +10,7 @@ use crate::row::{Quantity, Row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Failures after which a cell that has never succeeded is given up.
+/// After how many failures a cell that has never succeeded is given up.
 const FAILURES: u32 = 2;
 
 /// How long the matrix goes on.

@@ -15,7 +15,7 @@ use toml::Spanned;
 /// IANA.
 pub const PORT: u16 = 7443;
 
-/// Connections at a time: each of a thousand gateways has two or three.
+/// Most connections at a time: each of a thousand gateways has two or three.
 pub const CONNECTIONS: usize = 4096;
 
 /// Shortest and longest life of a certificate that may be configured. A certificate begins five minutes
@@ -165,7 +165,7 @@ impl BrokerConfig {
             public: typed.public.into_inner(),
             directory: files::directory_of(file).to_owned(),
             reach_local: typed.reach_local.unwrap_or(false),
-            // Fits: in the range above.
+            // The number fits: it is in the range above.
             connections: connections as usize,
             certificate_life_seconds: life.unwrap_or(LIFE_SECONDS),
             renewal_grace_seconds: grace.unwrap_or(GRACE_SECONDS),

@@ -21,7 +21,7 @@ const OTHERS_ANY: u32 = 0o077;
 /// In a directory with this bit, only a file's owner can remove it.
 const STICKY: u32 = 0o1000;
 
-/// Connections that may wait to be accepted: mpirun starts an agent for each node at once.
+/// Most connections that may wait to be accepted: mpirun starts an agent for each node at once.
 const BACKLOG: i32 = 1024;
 
 /// Makes the directory that a socket is to be in, if it does not exist, and checks it.
@@ -142,7 +142,7 @@ fn is_trusted(owner: u32) -> bool {
 /// them owns a file, so all of them are trusted there, if the permission bits, which are checked besides the
 /// owner, allow it.
 fn stands_for_root(owner: u32) -> bool {
-    // A number that the namespace maps is that of one user.
+    // If the namespace maps the number, it belongs to one user.
     let is_mapped = || fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps(&map, owner));
     let root_owner = || fs::metadata("/").map(|root| root.uid());
     let is_overflow =

@@ -11,7 +11,7 @@ use crate::telemetry::view;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// Connections accepted from a listener before others get their turn.
+/// Most connections that are accepted from a listener before others get their turn.
 const ROUNDS: usize = 256;
 
 /// How often the gateway checks whether commands can still find it.

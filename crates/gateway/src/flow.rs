@@ -15,10 +15,10 @@ use crate::turn::Turn;
 use causeway_tunnel::{Event, OpenRequest, StreamId};
 use std::time::Instant;
 
-/// Reads of one lane before other lanes get their turn.
+/// Most reads of one lane before other lanes get their turn.
 const ROUNDS: usize = 8;
 
-/// Fillings of one pair's lanes before other pairs get their turn.
+/// Most fillings of one pair's lanes before other pairs get their turn.
 const FILLINGS: usize = 8;
 
 /// Everything that a tunnel's events may concern. `base` explains why the state is divided in this way.

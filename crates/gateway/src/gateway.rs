@@ -41,7 +41,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Events handled between two checks of the deadlines.
+/// Most events handled between two checks of the deadlines.
 const EVENTS: usize = 1024;
 
 /// One site's gateway.

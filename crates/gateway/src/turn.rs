@@ -22,7 +22,7 @@ pub(crate) struct Turn {
 impl Turn {
     /// Begins the turn of one of this many lanes.
     pub(crate) fn begin(now: Instant, lanes: usize) -> Turn {
-        // Fits: there are sixteen at most.
+        // The number fits: there are sixteen lanes at most.
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
         Turn {
             ends: now + SHARE / lanes,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Slots that are mapped at once: 8 MiB.
+/// How many slots are mapped at once: 8 MiB.
 const SLOTS: usize = 32;
 
 /// The owner of the blocks of all queues.

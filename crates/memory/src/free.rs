@@ -6,7 +6,7 @@
 use crate::place::Place;
 use std::time::{Duration, Instant};
 
-/// Free blocks that always keep their memory.
+/// How many free blocks always keep their memory.
 pub(crate) const SPARE: usize = 4;
 
 /// At this interval, blocks that were not needed meanwhile lose their memory.

@@ -80,7 +80,7 @@ fn send(mut stream: TcpStream, bytes: u64) -> io::Result<String> {
     let mut left = bytes;
     while left > 0 {
         let piece = left.min(BUFFER_BYTES as u64);
-        // Fits: a buffer at most.
+        // The number fits: it is at most a buffer's.
         stream.write_all(&buffer[..piece as usize])?;
         left -= piece;
     }

@@ -4,8 +4,8 @@ use causeway_control::Pong;
 use serde::Serialize;
 use std::fmt;
 
-/// Round trips that are kept for the median: one a second for three days. Later ones count for everything
-/// else.
+/// Most round trips that are kept for the median: one a second for three days. Later ones count for
+/// everything else.
 const KEPT: usize = 1 << 18;
 
 /// Round trips so far.

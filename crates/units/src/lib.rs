@@ -253,7 +253,7 @@ fn decimal(number: &str) -> Option<(u128, u32)> {
     Some((digits, u32::try_from(rest.len()).ok()?))
 }
 
-/// The form of such a text, as a regular expression for JSON Schema.
+/// The form of a text with a quantity of this kind, as a regular expression for JSON Schema.
 pub fn pattern(measure: &Measure) -> String {
     let units: Vec<&str> = measure.units.iter().map(|(name, _)| *name).collect();
     let (whole, rest) = MAX_DIGITS;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-/// With more ranks than this no split is sought: each swap compares all pairs.
+/// With more ranks than this, no split is sought: each swap compares all pairs.
 pub const MOST: u32 = 512;
 
 const MOST_PASSES: usize = 20;

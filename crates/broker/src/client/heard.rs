@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// A broker keeps a message for half a minute.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// Messages that are remembered; beyond that all are forgotten, and one may arrive twice.
+/// Most messages that are remembered; beyond that all are forgotten, and one may arrive twice.
 const MAX_HEARD: usize = 4096;
 
 #[derive(Default)]

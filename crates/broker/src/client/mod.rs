@@ -44,10 +44,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
-/// Events that wait for the gateway; if there are more, the thread waits, and so do the broker's answers.
+/// Most events that wait for the gateway; if there are more, the thread waits, and so do the broker's
+/// answers.
 const MAX_EVENTS: usize = 1024;
 
-/// Commands that wait for the thread; more are refused.
+/// Most commands that wait for the thread; more are refused.
 const MAX_COMMANDS: usize = 256;
 
 /// What a session is made of.

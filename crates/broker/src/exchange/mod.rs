@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Most bytes of the records in one request or answer; as JSON they take about half as much again.
 const MAX_BYTES: usize = 512 * 1024;
 
-/// Records that are remembered as spent, in 4 MB; beyond that all are forgotten.
+/// Most records that are remembered as spent, in 4 MB; beyond that all are forgotten.
 const MAX_SPENT: usize = 65_536;
 
 /// Replaced records are kept until there are as many of them as of those that count, plus this many.

@@ -10,15 +10,15 @@ use crate::clock::date;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Admissions that are taken from one broker, so that a broker whose keys were stolen cannot fill anybody's
-/// memory: four times the largest grid. With 64 granted ranges each they take 20 MB.
+/// Most admissions that are taken from one broker, so that a broker whose keys were stolen cannot fill
+/// anybody's memory: four times the largest grid. With 64 granted ranges each they take 20 MB.
 pub const MAX_ADMISSIONS: usize = 4096;
 
 /// The same for one site: each is compared with the others. Admissions that one broker gave in succession
 /// replace each other, so there are hardly ever two.
 const MAX_OF_SITE: usize = 64;
 
-/// Sites that one broker may revoke: four times the largest grid.
+/// Most sites that one broker may revoke: four times the largest grid.
 pub const MAX_REVOKED: usize = 4096;
 
 /// What a record says, and the record itself, for others that lack it.

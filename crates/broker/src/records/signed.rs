@@ -207,7 +207,7 @@ pub(crate) fn check(statement: &Statement) -> Result<(), TextError> {
     }
 }
 
-/// Addresses of one broker, as in its configuration.
+/// Most addresses of one broker, as in its configuration.
 const MAX_ADDRESSES: usize = 4;
 
 /// Hexadecimal digits of a token's name and of a key's hash.

@@ -21,8 +21,8 @@ const EVERY: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(500);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(5);
 
-/// Requests in one exchange, of a thousand records each; a broker that always has more is asked again after a
-/// pause.
+/// Most requests in one exchange, of a thousand records each; a broker that always has more is asked again
+/// after a pause.
 const MAX_REQUESTS: usize = 64;
 
 /// Keeps a task for each other broker that serves.

@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// The change that removes sites that are out from the disk.
+    /// The change that removes from the disk the sites that are out.
     pub(super) fn without_sites(&self, out: &[String]) -> Change {
         out.iter().fold(Change::default(), |change, site| {
             change

@@ -8,7 +8,7 @@ use causeway_control::SiteMpi;
 use causeway_mpis::starting::srun_types;
 use std::path::Path;
 
-/// Names of one kind that a step shows: a host may have many cards.
+/// Most names of one kind that a step shows: a host may have many cards.
 const MOST_SHOWN: usize = 12;
 
 /// Fast networks, recognised by what their drivers show.

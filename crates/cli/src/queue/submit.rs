@@ -11,7 +11,7 @@ use causeway_run::queue::store::{self, Job, Submitted, now};
 use causeway_wire::TextError;
 use std::process::ExitCode;
 
-/// Characters of a command that are shown.
+/// Most characters of a command that are shown.
 const MOST_SHOWN: usize = 200;
 
 /// Queue a run and return: the gateway carries it on. Takes the options of causeway run.

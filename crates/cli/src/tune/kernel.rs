@@ -27,7 +27,7 @@ const MOST_BUFFER: u64 = 1 << 30;
 /// mostly empty.
 const LOSSY: f64 = 1e-4;
 
-/// Segments in a window that starts anew (RFC 6928).
+/// How many segments a window that starts anew has (RFC 6928).
 const FIRST_WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
 

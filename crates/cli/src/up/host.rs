@@ -13,7 +13,8 @@ use std::time::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const COPY_PATIENCE: Duration = Duration::from_secs(1800);
 
-/// Bytes that a command there may print: whoever has that host must not be able to fill this one's memory.
+/// Most bytes that a command there may print: whoever has that host must not be able to fill this one's
+/// memory.
 const MOST_SAID: u64 = 1 << 20;
 
 /// The word for this host in place of a destination for ssh.

@@ -27,7 +27,7 @@ impl Columns {
     }
 }
 
-/// Characters of a command that are shown: with what precedes it, these fill two lines of a terminal.
+/// How many characters of a command are shown: with what precedes it, these fill two lines of a terminal.
 const MOST_SHOWN: usize = 60;
 
 fn width(text: &str) -> usize {

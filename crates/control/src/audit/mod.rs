@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Size at which a new file is begun: some 20 000 lines.
 pub const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Files that are kept beside the present one.
+/// How many files are kept beside the present one.
 pub const KEPT_FILES: usize = 8;
 
 /// Longest text of a field: names and commands are recognisable, but not kept in full.

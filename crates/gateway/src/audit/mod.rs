@@ -18,8 +18,8 @@ mod writer;
 
 pub(crate) use writer::Word;
 
-/// Origins of refusals, each a site and a kind, whose lines are counted separately: more than refuse anything
-/// in any grid.
+/// Most origins of refusals, each a site and a kind, whose lines are counted separately: more than refuse
+/// anything in any grid.
 const MAX_ORIGINS: usize = 4096;
 
 /// Most lines a day for all refusals of one site together: a tenth of what is kept.

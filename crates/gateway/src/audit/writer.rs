@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Lines of at most 2 kB each that wait for the thread.
+/// Most lines of at most 2 kB each that wait for the thread.
 const MOST_WAITING: usize = 1024;
 
 /// If this many wait, there is room only for starts.

@@ -36,10 +36,10 @@ const ON_THE_WAY: Duration = Duration::from_secs(10);
 /// For how long an answer can be used to start a job.
 const SERVES: Duration = Duration::from_secs(60);
 
-/// Questions to the batch system at a time; one for each other site.
+/// Most questions to the batch system at a time; one for each other site.
 const MOST_LOOKS: usize = 8;
 
-/// Answers that are kept for future jobs.
+/// Most answers that are kept for future jobs.
 const MOST_KNOWN: usize = 256;
 
 /// The allocations that are known, and the questions in progress.

@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 /// How long a hand-over waits for processes that are being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Processes on a node that a job may have beside one for each slot, to keep and copy its files.
+/// Most processes on a node that a job may have beside one for each slot, to keep and copy its files.
 const FOR_FILES: u32 = 2;
 
-/// Jobs of one site that may each have as many processes here as one job may. An MPI needs one process for
-/// each node, and a node has at least one slot.
+/// How many jobs of one site may each have as many processes here as one job may. An MPI needs one process
+/// for each node, and a node has at least one slot.
 const JOBS_OF_FULL_SIZE: usize = 8;
 
 impl Commands {

@@ -93,7 +93,7 @@ pub(crate) fn follow(records: &Records, was_killed: bool) -> Result<KeptCommands
             command.stage = KeptCommandStage::Answered;
             command.output = Reply::Error(NEW_WORKER.to_owned()).line();
         }
-        // Fits, because it was a usize before.
+        // The number fits, because it was a usize before.
         commands.push((key.id as usize, command));
     }
     Ok(KeptCommands {

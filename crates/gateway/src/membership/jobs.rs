@@ -11,7 +11,7 @@ use causeway_wire::{TextError, Token};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Jobs of another site at a time: each is a command that runs there.
+/// Most jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
 
 /// Most sites that all jobs of another site together may name: enough for some jobs over a thousand sites.
@@ -20,7 +20,7 @@ const MAX_TOLD_OF_A_SITE: usize = 65_536;
 /// Longest name of a job: as long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
-/// Bytes that are kept of the name of a job of another site.
+/// Most bytes that are kept of the name of a job of another site.
 const KEPT_NAME_BYTES: usize = 1024;
 
 /// Longest name of a user: more than any system allows.

@@ -13,8 +13,8 @@ use std::time::Duration;
 /// is sent again after 1 s, 3 s, 7 s and 15 s. Giving up too early ends a job.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(20);
 
-/// Ports that are tried for one connection: this takes a millisecond or two. If three of four ports are in
-/// use, the chance that all of these are is 10^-60.
+/// Most ports that are tried for one connection: this takes a millisecond or two. If three of four ports are
+/// in use, the chance that all of these are is 10^-60.
 const MOST_TRIES: usize = 512;
 /// The distance to the next port that is tried: a prime, less one for the port that was just taken. So all
 /// ports of a range are tried, unless its length is a multiple of the prime.

@@ -34,7 +34,7 @@ const LOST: Duration = Duration::from_millis(300);
 /// How long a knock stays open: by then, a program that polls its listener in a loop has seen it.
 const KNOCK: Duration = Duration::from_secs(1);
 
-/// Knocks at a time; with one more, the oldest ends.
+/// Most knocks at a time; with one more, the oldest ends.
 const MOST_KNOCKS: usize = 64;
 
 /// Connections that exist only to be noticed.

@@ -28,7 +28,7 @@ use std::time::Duration;
 /// others may take from it.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(15);
 
-/// Connections whose preface is not read yet. With one more, the address that has most of them loses its
+/// Most connections whose preface is not read yet. With one more, the address that has most of them loses its
 /// oldest one.
 const AT_MOST: usize = 4096;
 

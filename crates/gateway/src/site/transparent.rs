@@ -27,8 +27,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Handed-over connections that the far site has not opened yet. More wait in the kernel's queue, like those
-/// without a preface.
+/// Most handed-over connections that the far site has not opened yet. More wait in the kernel's queue, like
+/// those without a preface.
 const AT_MOST: usize = 4096;
 
 /// Length of the backlog, the same as for the standard library's listeners.

@@ -31,7 +31,7 @@ pub(crate) fn follow(records: &Records) -> Result<Vec<(usize, KeptSplice)>, Stat
                 "more is kept of what is carried than is ever",
             ));
         }
-        // Fits: it was one.
+        // The number fits: it was a usize before.
         splices.push((key.id as usize, splice));
     }
     Ok(splices)

@@ -124,7 +124,7 @@ pub(crate) fn follow_pairs(
     let mut pairs = Vec::new();
     for (key, value) in records.range(from..=until) {
         let written: WrittenPair<'_> = postcard::from_bytes(value)?;
-        // Fits: it was one.
+        // The number fits: it was a usize before.
         let key = key.id as usize;
         let own = by_owner.entry(written.owner).or_default();
         let none = HashMap::new();

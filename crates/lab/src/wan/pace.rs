@@ -11,7 +11,7 @@
 /// little beside the queue that such a load builds.
 const TURN_NS: u64 = 100_000;
 
-/// Turns that are taken without a pause after a quiet time: a ping-pong never reaches this limit.
+/// Most turns that are taken without a pause after a quiet time: a ping-pong never reaches this limit.
 const FREE_TURNS: u64 = 32;
 
 /// The most by which a timer is set early.
@@ -20,7 +20,7 @@ const MAX_MARGIN_NS: u64 = 150_000;
 /// Share of a core that polling for early timers may use: one part in this many.
 const POLLING_SHARE: u64 = 20;
 
-/// Polling that may happen at once after a quiet time, in nanoseconds.
+/// How long polling may go on at once after a quiet time, in nanoseconds.
 const POLLING_BURST_NS: u64 = 2_000_000;
 
 /// What to do until the next turn.

@@ -148,10 +148,11 @@ struct PumpLoop<F: Fabric> {
     priority: Priority,
 }
 
-/// Packets read from one port before other ports, and the packets that are due, get their turn.
+/// Most packets read from one port before other ports, and the packets that are due, get their turn.
 const READS_PER_TURN: usize = 64;
 
-/// Bytes read from one port before other ports get their turn: four full super-segments, 2 ms of a gigabit.
+/// Most bytes read from one port before other ports get their turn: four full super-segments, 2 ms of a
+/// gigabit.
 const READ_BYTES_PER_TURN: usize = 256 << 10;
 
 /// The longest packet: 64 KiB of payload, as IPv6 counts it, its headers, and an Ethernet header.

@@ -20,8 +20,8 @@ use scrape::{Scrape, Stage, Step};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Connections at a time. With one more, the oldest ends: readers that read finish within a millisecond, and
-/// must not wait behind others that send nothing.
+/// Most connections at a time. With one more, the oldest ends: readers that read finish within a millisecond,
+/// and must not wait behind others that send nothing.
 pub(crate) const AT_MOST: usize = 16;
 
 /// Longest time from connecting to having read the answer, both on one host.

@@ -10,7 +10,7 @@ use mio::Token;
 use std::io;
 use std::net::SocketAddr;
 
-/// Sites with which a hole is punched over TCP at a time: with ten sockets each, they use a third of the
+/// Most sites with which a hole is punched over TCP at a time: with ten sockets each, they use a third of the
 /// files that a user has by default. A round that succeeds takes a moment, and the next ones come soon.
 const OPENINGS: usize = 32;
 

@@ -8,8 +8,8 @@ use crate::tunnels::peers::rate::Rate;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Connections carried at a time, including those awaited: each takes two files, and up to 128 KiB if its
-/// ends are slow.
+/// Most connections carried at a time, including those awaited: each takes two files, and up to 128 KiB if
+/// its ends are slow.
 const AT_MOST: usize = 4096;
 
 /// All carried connections together may use an eighth of the files that this process may open: streams,

@@ -28,8 +28,8 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// What may wait unsent in the kernel at either end: bytes that wait at the sending gateway instead can still
-/// be overtaken by small frames.
+/// How much may wait unsent in the kernel at either end: bytes that wait at the sending gateway instead can
+/// still be overtaken by small frames.
 const UNSENT: u32 = 128 * 1024;
 
 /// How long tickets are valid: both gateways dial at once, and their handshakes may take no longer.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes that are read at once, and the most that are kept in each direction.
+/// Most bytes that are read at once, and that are kept in each direction.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
 
 /// Reads before other connections get their turn.

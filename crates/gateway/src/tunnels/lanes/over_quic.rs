@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-/// Rounds of reading before other sources get their turn.
+/// Most rounds of reading before other sources get their turn.
 const ROUNDS: usize = 8;
 
 const ACCEPTED: usize = 8;

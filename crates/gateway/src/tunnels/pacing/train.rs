@@ -64,9 +64,9 @@ pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
 /// 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const BLIND_BYTES: u64 = 16 << 20;
 
-/// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR
-/// ignores such samples), and a busy machine may not let the gateway run for some milliseconds. If there are
-/// streams, whose small frames would wait behind it, it is only as much as the path takes in [`UNSENT`].
+/// How much may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing
+/// (BBR ignores such samples), and a busy machine may not let the gateway run for some milliseconds. If there
+/// are streams, whose small frames would wait behind it, it is only as much as the path takes in [`UNSENT`].
 pub(in crate::tunnels) const UNSENT_BYTES: u32 = 1 << 20;
 pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 
@@ -340,7 +340,7 @@ impl Training {
             return;
         }
         let bytes = u64::from(path.delivered.wrapping_sub(self.delivered)) * u64::from(path.segment_bytes);
-        // Fits: more than 10^-2 s in the divisor.
+        // The number fits: the divisor is more than 10^-2 s.
         self.arrived = self.arrived.max((bytes as f64 / time.as_secs_f64()) as u64);
         (self.counted_at, self.delivered) = (now, path.delivered);
         self.counted = true;

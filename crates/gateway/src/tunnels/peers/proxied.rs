@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How long a proxy may take: it answers when the far gateway has answered.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// Connections in progress at a time: all lanes to a few sites.
+/// Most connections in progress at a time: all lanes to a few sites.
 const AT_MOST: usize = 64;
 
 /// What a connection is for.

@@ -35,14 +35,14 @@ pub(crate) const KNOCK: u8 = 0x32;
 pub(in crate::tunnels) const RECEIVED_BYTES: usize = 64 * 1024;
 pub(in crate::tunnels) const PIECES: usize = 8;
 
-/// What the kernel may buffer for us, if it lets us set that: 30 ms of 1 Gbit/s.
+/// How much the kernel may buffer for us, if it lets us set that: 30 ms of 1 Gbit/s.
 pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// The first round trip is assumed to take this long: a network that comes back is asked again soon (a path
 /// that takes longer is asked once too often).
 pub(in crate::tunnels) const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// What may be in flight and unread: as much as a lane keeps on the longest paths.
+/// How much may be in flight and unread: as much as a lane keeps on the longest paths.
 pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 
 /// The same until the far side has proved who it is.
@@ -51,14 +51,14 @@ pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 /// How many later datagrams arrive before an earlier one counts as lost: repairs by parity arrive that late.
 pub(in crate::tunnels) const REORDERED: u32 = 64;
 
-/// Datagrams that share one acknowledgement.
+/// How many datagrams share one acknowledgement.
 pub(in crate::tunnels) const ACKED_TOGETHER: u32 = 16;
 
 /// Pause between keep-alives: a NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787,
 /// section 4.3), many after half a minute.
 pub(in crate::tunnels) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Connections of strangers that wait to be accepted, and that are accepted in one turn. If that many
+/// Most connections of strangers that wait to be accepted, and that are accepted in one turn. If that many
 /// handshakes are in progress, an address must first prove that answers reach it.
 pub(in crate::tunnels) const INCOMING: usize = 64;
 /// The gateway's end of QUIC.

@@ -245,7 +245,7 @@ impl Model {
         let before = self.log.partition_point(|(at, _)| *at <= sent);
         if let Some((at, delivered)) = before.checked_sub(1).and_then(|last| self.log.get(last)) {
             let time = now.saturating_duration_since(*at).as_secs_f64();
-            // Fits: rates of networks; the divisor is at least a round trip.
+            // The number fits: networks have such rates, and the divisor is at least a round trip.
             let rate = ((self.delivered - delivered) as f64 / time.max(1e-6)) as u64;
             self.fastest = self.fastest.max(rate);
         }
@@ -470,7 +470,7 @@ impl Model {
         } else if self.reserved.is_some() {
             self.rate = (self.rate + self.rate / 8).min(self.best);
         } else if busy {
-            // Messages are sent a little faster than remembered, so if more arrives, that is true.
+            // Messages are sent only a little faster than remembered; so if more arrives, the path has more.
             self.rate = self.rate.max(seen.min(self.rate + self.rate / HEADROOM));
             self.seen.push_back(seen);
             if self.seen.len() > BULK {

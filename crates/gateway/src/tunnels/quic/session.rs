@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Datagrams that are given to the kernel at once.
+/// Most datagrams that are given to the kernel at once.
 const BATCH: usize = 32;
 
 /// The most that is written at once and, as a rule, the least: the pace is kept in steps of a fifth of a
@@ -418,7 +418,7 @@ impl Session {
     pub(crate) fn path_info(&self) -> PathInfo {
         let stats = self.connection.stats();
         let model = self.model.get();
-        // Fit: at most some minutes.
+        // The numbers fit: they are some minutes at most.
         let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         PathInfo {
             rtt_microseconds: microseconds(stats.path.rtt),

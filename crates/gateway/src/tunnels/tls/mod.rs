@@ -42,7 +42,7 @@ const WORTH_WAITING: usize = 1500;
 /// A record's header: its type, its version, and the length of what follows.
 const HEADER: usize = 5;
 
-/// What may be sent before the session is established: a hello.
+/// How much may be sent before the session is established: a hello.
 const MAX_EARLY: usize = 1024;
 
 /// Sent in the handshake, so that the TLS of another program is refused by its name (RFC 7301).
