@@ -208,17 +208,18 @@ smaller.
 - commit: {commit}
 
 Host: {host}.
-
+{later}
 | paper | table or figure | published | here | runs | how | why it differs |
 |---|---|---|---|---|---|---|
 """
 
 
-def index(found: dict, repeated: dict, known: tuple[str, str], quick: bool) -> str:
-    """The page; `known` are the commit and the host of the rows, `repeated` is what a second
-    measurement found."""
-    commit, host = known
-    text = HEAD.format(commit=commit, host=host, how="in a hurry" if quick else "again")
+def index(found: dict, repeated: dict, known: tuple[str, str, str], quick: bool) -> str:
+    """The page; `known` are the commit and the host of the rows, and what was measured at another
+    time, `repeated` is what a second measurement found."""
+    commit, host, later = known
+    later = "\n" + textwrap.fill(f"Measured later: {later}.", 100) + "\n" if later else ""
+    text = HEAD.format(commit=commit, host=host, later=later, how="in a hurry" if quick else "again")
     for item in ITEMS:
         used.clear()
         here = item.here(found) or "not measured in this run"

@@ -221,7 +221,8 @@ def again(is_check: bool) -> int:
     text = page.read_text(encoding="utf-8")
     host = re.search(r"^Host: (.*)\.$", text, re.MULTILINE)
     commit = re.search(r"^- commit: (.*)$", text, re.MULTILINE)
-    known = (commit[1] if commit else "", host[1] if host else "")
+    later = re.search(r"^Measured later: (.*?)\.$\n\n", text, re.MULTILINE | re.DOTALL)
+    known = tuple(" ".join(found[1].split()) if found else "" for found in (commit, host, later))
     computed = items.index(found_in(RESULTS), found_in(SECOND), known, False)
     if not is_check:
         page.write_text(computed, encoding="utf-8")
@@ -260,7 +261,7 @@ def main() -> int:
     keep([*benches, *(name for name in APPLICATIONS if where != out)], out, where)
     repeated = {} if options.quick else found_in(SECOND)
     head = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    known = (f"`{head.stdout.strip()}`", host_of(out, benches[0]))
+    known = (f"`{head.stdout.strip()}`", host_of(out, benches[0]), "")
     page = items.index(found_in(where), repeated, known, options.quick)
     (where / "README.md").write_text(page, encoding="utf-8")
     print(f"papers: {where / 'README.md'}, {out / 'report.html'}")
