@@ -188,7 +188,7 @@ def cluster_suite(found: dict) -> str | None:
 
 
 def large_rates(way: str, settings: str) -> Callable[[dict], str | None]:
-    """The rates of 1 and 64 MB of each MPI that Causeway supports, and the largest."""
+    """The rates of 1 and 64 MB of each MPI, and the largest."""
     def read(found: dict) -> str | None:
         parts = []
         for mpi in mpis_in(found, "sizes"):
