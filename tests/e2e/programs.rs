@@ -53,7 +53,7 @@ pub struct Item {
     pub expected: Expected,
 }
 
-/// A host with other work may take so many times as long: a deadline is there to end what hangs.
+/// A host with other work may take this many times as long: a deadline only ends what hangs.
 const ON_A_BUSY_HOST: u32 = 4;
 
 impl Item {

@@ -176,7 +176,7 @@ ITEMS = [
          "Round trips. `gateways`: one site's gateway can be dialled. `punched`: neither can, and one is behind a NAT. `relay`: the same "
          "two by a third site. `direct` and `port range` are the MPI's own connections. The techniques ran in turn."),
     Item(Q, "Table 2: rate of an MPI over each technique", "Orsay-Bordeaux direct 136.08, relay 76.40, traversing 138.18 Mbit/s",
-         over_techniques(4 << 20), "scaled: Rennes-Nancy, 1 Gbit/s", "Of one message of 4 MB. Punched lanes are of QUIC. What they found of the path when they came up, both ways at once on two cores, stays: in one such lab 421 Mbit/s one way, and 1072, with losses, the other (`rate_bits_per_second` of its status). Messages of 4 MB are too short to raise it. Dialled lanes of QUIC took 43 to 47 ms for them, these 57 to 91."),
+         over_techniques(4 << 20), "scaled: Rennes-Nancy, 1 Gbit/s", "Of one message of 4 MB. Punched lanes are of QUIC. What they found of the path when they came up, both ways at once on two cores, stays: in one such lab 421 Mbit/s one way, and 1072, with losses, the other (`rate_bits_per_second` of its status). Messages of 4 MB are too short to raise it. These took 57 to 91 ms for one, dialled lanes of QUIC 43 to 47 (rows of these and of that status were not kept)."),
     Item(Q, "Fig. 4: pieces of a gather", "eight pieces are best", pieces,
          "scaled: 4 MB of each of 2+2 ranks, MPICH, through Causeway",
          "A piece has 256 kB at most, so 4 MB have 16 at least; fewer were not asked for. The numbers did not run in turn, and their "

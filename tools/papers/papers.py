@@ -47,7 +47,7 @@ LARGE = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 # Those of vinter-2004.
 PALLAS = "pingpong,pingping,sendrecv,exchange,allreduce,reduce,reduce_scatter,allgather,allgatherv,alltoall,bcast,barrier"
 ALL_OPERATIONS = ["--operations", PALLAS, "--sizes", "0,8,64k,4M", "--seconds", "0.3", *RUNS]
-# A gather of 4 MB a rank, which MPICH is given in so many pieces, of 256 kB at most.
+# A gather of 4 MB a rank, which MPICH is given in this many pieces, of 256 kB at most.
 GATHER = ["operations", *TWO, "--mpi", "mpirun.mpich", "--ways", "causeway", "--operations", "gather", "--sizes", "4M",
           "--count", "10", *RUNS]
 PIECES = {f"gather-{count}": {"CAUSEWAY_COLLECTIVES_SEGMENT_BYTES": str((4 << 20) // count)}

@@ -3,7 +3,7 @@
 //! ```text
 //! file: [ page: which block is being read into | slot 0 | slot 1 | ... ]     slot: [ header | bytes ]
 //! ```
-//! A block that is given back is used again only after [`Arena::settle`], because a record that names it is
+//! A block that is given back is used again only after [`Arena::reclaim`], because a record that names it is
 //! the next process's only way to its contents. Blocks of an arena without a file are ordinary memory.
 #![allow(unsafe_code)]
 

@@ -3,7 +3,7 @@
 use crate::settings::MAX_LANE_BYTES;
 use std::collections::VecDeque;
 
-/// The largest window: see [`Settings`].
+/// The largest window: see [`crate::Settings`].
 pub(crate) const MAX_WINDOW: u64 = MAX_LANE_BYTES;
 
 /// A position that no stream reaches: it would take 300 years at 1 Gbit/s. Sums with a window stay far below

@@ -56,7 +56,7 @@ impl Spending {
     }
 }
 
-/// Changes the record. An error of `change` leaves it as it was.
+/// Updates the record. An error of `change` leaves it as it was.
 fn update<T>(
     file: &Path,
     change: impl FnOnce(&mut Spent) -> Result<T, String>,

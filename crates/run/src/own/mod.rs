@@ -5,7 +5,7 @@
 //!    |--- node-exec -- sh -c COMMAND     at the own site
 //!    `=== gateways === start-node -- node-exec -- sh -c COMMAND     at each other one
 //! ```
-//! Read `course` first: what an event means for the other sites. `command` defines what a site's command
+//! Read `supervisor` first: what an event means for the other sites. `command` defines what a site's command
 //! gets, `site` handles its stream, and through `rendezvous` the ranks learn about each other.
 
 mod command;

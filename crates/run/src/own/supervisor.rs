@@ -115,7 +115,7 @@ impl Supervisor {
         is_over.then_some(self.failure.unwrap_or(0))
     }
 
-    /// When to call [`Course::on_time`].
+    /// When to call [`Supervisor::on_time`].
     pub fn deadline(&self) -> Option<Instant> {
         let running = self.sites.iter().filter(|site| site.ended.is_none());
         let orders = running.flat_map(|site| [site.end_at, site.kill_at, site.awaited]);

@@ -29,7 +29,7 @@ pub(crate) struct Handshake {
     /// Whether it is a stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
     pub(in crate::tunnels) generation: u64,
-    /// Whether a broker names the sites, and not [[peer]] in the configuration.
+    /// Whether a broker names the sites, and not `[[peer]]` in the configuration.
     pub(in crate::tunnels) is_member: bool,
     pub(in crate::tunnels) own: Hello,
     pub(in crate::tunnels) connected: bool,

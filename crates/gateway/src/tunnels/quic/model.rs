@@ -125,7 +125,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// A model that knows nothing; see [`Model::settle`].
+    /// A model that knows nothing; see [`Model::adopt_rate`].
     pub(crate) fn new() -> Model {
         Model {
             phase: Phase::Startup(0),
